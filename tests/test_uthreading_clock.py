@@ -1,0 +1,424 @@
+"""Alarms: in order, never early, movable, and cheap to have."""
+
+import sys
+import time
+from _thread import allocate_lock, get_ident
+
+import uthreading
+from uthreading import clock, kept
+from uthreading.clock import Alarm
+
+MICROPYTHON = sys.implementation.name == "micropython"
+
+
+def until(condition, text="the state waited for"):
+    end = clock.ticks_ms() + 5000
+    while not condition():
+        assert clock.ticks_diff(end, clock.ticks_ms()) > 0, text + " never came"
+        kept.sleep_ms(1)
+
+
+def cpu_seconds():
+    return time.clock() if MICROPYTHON else time.process_time()
+
+
+class Bell:
+    """Alarms that note when they went off, under a lock."""
+
+    def __init__(self):
+        self.lock = allocate_lock()
+        self.rung = []
+
+    def alarm(self, label):
+        def ring(a):
+            with self.lock:
+                self.rung.append((label, clock.ticks_ms(), get_ident()))
+
+        return Alarm(ring)
+
+    def labels(self):
+        with self.lock:
+            return [label for label, _, _ in self.rung]
+
+
+def test_an_alarm_goes_off_once_and_not_early():
+    bell = Bell()
+    a = bell.alarm("a")
+    start = clock.ticks_ms()
+    a.start(30)
+    until(lambda: bell.rung)
+    kept.sleep_ms(20)
+    ((_, when, ident),) = bell.rung
+    assert 30 <= clock.ticks_diff(when, start) < 1000
+    assert ident != get_ident()
+    assert a.stop() is False
+
+
+def test_no_alarm_is_a_fraction_of_a_millisecond_early():
+    far = Alarm(lambda a: None)
+    far.start(60000)  # so that the timer thread is in the middle of its slices
+    for i in range(30):
+        rung = []
+        done = allocate_lock()
+        done.acquire()
+
+        def ring(a, rung=rung, done=done):
+            rung.append(microseconds())
+            done.release()
+
+        a = Alarm(ring)
+        # Starts at any moment of a tick, not just behind its beginning.
+        start = microseconds() + i * 370 % 1000
+        while microseconds() < start:
+            pass
+        start = microseconds()
+        a.start(12)  # more than a slice
+        done.acquire()
+        assert rung[0] - start >= 12000
+    far.stop()
+
+
+def microseconds():
+    return time.time_ns() // 1000 if MICROPYTHON else time.monotonic_ns() // 1000
+
+
+def test_the_callback_gets_its_alarm():
+    seen = []
+    a = Alarm(seen.append)
+    a.start(1)
+    until(lambda: seen)
+    assert seen == [a]
+
+
+def test_a_stopped_alarm_stays_silent():
+    bell = Bell()
+    a = bell.alarm("a")
+    assert a.stop() is False
+    a.start(10)
+    assert a.stop() is True
+    assert a.stop() is False
+    b = bell.alarm("b")
+    b.start(30)
+    until(lambda: bell.rung)
+    assert bell.labels() == ["b"]
+
+
+def test_starting_again_moves_an_alarm():
+    bell = Bell()
+    a = bell.alarm("a")
+    a.start(20)
+    start = clock.ticks_ms()
+    a.start(60)
+    until(lambda: bell.rung)
+    assert clock.ticks_diff(bell.rung[0][1], start) >= 60
+    a.start(60000)
+    a.start(0)
+    until(lambda: len(bell.rung) == 2)
+    assert a.stop() is False
+
+
+def test_1000_alarms_go_off_in_order():
+    bell = Bell()
+    delays = [(i * 617) % 1000 for i in range(1000)]
+    alarms = [bell.alarm(d) for d in delays]
+    with TimeStandsStill():
+        for a, d in zip(alarms, delays):
+            a.start(100 + d // 4)
+    until(lambda: len(bell.labels()) == 1000)
+    order = [label // 4 for label in bell.labels()]
+    assert order == sorted(order)
+    assert clock._armed == []
+
+
+class TimeStandsStill:
+    """The clock shows one time while this is in force, and goes on where it should be."""
+
+    def __enter__(self):
+        now = clock.ticks_ms()
+        self.old = clock.ticks_ms
+        clock.ticks_ms = lambda: now
+
+    def __exit__(self, *args):
+        clock.ticks_ms = self.old
+
+
+def test_alarms_due_together_go_off_in_the_order_of_their_start():
+    bell = Bell()
+    with TimeStandsStill():
+        alarms = [bell.alarm(i) for i in range(50)]
+        for a in alarms:
+            a.start(20)
+        alarms[7].stop()
+        assert len({a.due for a in alarms if a.due is not None}) == 1
+    until(lambda: len(bell.labels()) == 49)
+    assert bell.labels() == [i for i in range(50) if i != 7]
+
+
+def test_of_1000_alarms_any_can_be_stopped():
+    bell = Bell()
+    alarms = [bell.alarm(i) for i in range(1000)]
+    for i, a in enumerate(alarms):
+        a.start(60000 + (i * 37) % 100)
+    assert all(alarms[i].stop() for i in range(0, 1000, 2))
+    for i in range(1, 1000, 2):
+        alarms[i].start(0)
+    until(lambda: len(bell.labels()) == 500)
+    assert bell.labels() == list(range(1, 1000, 2))
+
+
+def test_a_callback_may_start_and_stop_alarms():
+    bell = Bell()
+    victim = bell.alarm("victim")
+    victim.start(60000)
+    seen = []
+
+    def again(a):
+        seen.append(victim.stop())
+        if len(seen) < 4:
+            a.start(1)
+
+    Alarm(again).start(1)
+    until(lambda: len(seen) == 4)
+    assert seen == [True, False, False, False] and bell.rung == []
+
+
+def test_stop_does_not_wait_for_a_running_callback():
+    gate = allocate_lock()
+    gate.acquire()
+    inside = []
+
+    def callback(a):
+        inside.append(1)
+        gate.acquire()
+        inside.append(2)
+
+    a = Alarm(callback)
+    a.start(1)
+    until(lambda: inside == [1])
+    assert a.stop() is False
+    assert inside == [1]
+    gate.release()
+    until(lambda: inside == [1, 2])
+
+
+def test_an_exception_in_a_callback_is_reported_and_the_timer_goes_on():
+    bell = Bell()
+    reported = []
+    old = uthreading.excepthook
+    uthreading.excepthook = lambda args: reported.append(args.exc_value)
+    try:
+
+        def fail(a):
+            raise ValueError("from an alarm")
+
+        Alarm(fail).start(1)
+        bell.alarm("next").start(5)
+        until(lambda: bell.rung)
+    finally:
+        uthreading.excepthook = old
+    assert [type(e) for e in reported] == [ValueError]
+
+
+def test_ticks_may_wrap_around():
+    if not MICROPYTHON:
+        return  # its clock does not
+    real = clock.ticks_ms
+    # 40 ms before the jump from the largest tick to the smallest
+    zero = real()
+    clock.ticks_ms = lambda: time.ticks_add(time.ticks_diff(real(), zero), -40)
+    try:
+        bell = Bell()
+        before = clock.ticks_ms()
+        for label in (100, 20, 60, 0, 80, 40):
+            bell.alarm(label).start(label)
+        until_real(real, lambda: len(bell.rung) == 6)
+        after = clock.ticks_ms()
+    finally:
+        clock.ticks_ms = real
+    assert bell.labels() == [0, 20, 40, 60, 80, 100]
+    assert after < before  # it did wrap
+
+
+def until_real(real, condition):
+    end = time.ticks_add(real(), 5000)
+    while not condition():
+        assert time.ticks_diff(end, real()) > 0, "the alarms never went off"
+        kept.sleep_ms(1)
+
+
+def test_an_alarm_farther_away_than_ticks_reach_goes_by_stages():
+    old = clock.FAR_MS
+    clock.FAR_MS = 10
+    try:
+        bell = Bell()
+        start = clock.ticks_ms()
+        bell.alarm("far").start(55)
+        bell.alarm("near").start(15)
+        until(lambda: len(bell.rung) == 2)
+    finally:
+        clock.FAR_MS = old
+    assert bell.labels() == ["near", "far"]
+    assert clock.ticks_diff(bell.rung[1][1], start) >= 55
+
+
+def test_a_year_can_be_armed_and_stopped():
+    a = Alarm(lambda a: None)
+    a.start(365 * 24 * 3600 * 1000)
+    assert a.stop() is True and clock._armed == []
+
+
+def test_if_the_timer_cannot_be_started_nothing_is_armed():
+    # As if no alarm had been used yet, and no thread were idle.
+    gates = []
+    for _ in range(kept.counts()[0]):
+        gate = allocate_lock()
+        gate.acquire()
+        gates.append(gate)
+        kept.start(gate.acquire)
+
+    def start_new_thread(function, args):
+        raise OSError("can't create thread")
+
+    started = clock._started
+    clock._started = False
+    old = kept.set_start_new_thread(start_new_thread)
+    a = Alarm(lambda a: None)
+    try:
+        for wait in (lambda: a.start(10), lambda: uthreading.Event().wait(0.01)):
+            try:
+                wait()
+            except RuntimeError as e:
+                assert "can't start a new thread" in str(e)
+            else:
+                assert False, "the failure went unnoticed"
+        assert a.due is None and clock._armed == [] and a.stop() is False
+        lock = uthreading.Lock()
+        lock.acquire()
+        condition = uthreading.Condition()
+        semaphore = uthreading.Semaphore(0)
+        for f in (
+            lambda: lock.acquire(timeout=0.01),
+            lambda: semaphore.acquire(timeout=0.01),
+            lambda: held_wait(condition),
+        ):
+            try:
+                f()
+            except RuntimeError:
+                pass
+            else:
+                assert False, "the failure went unnoticed"
+        for it in (lock, condition, semaphore):
+            assert it._queue.waiters == []
+        with condition:
+            pass  # nobody holds it
+    finally:
+        clock._started = started
+        kept.set_start_new_thread(old)
+        for gate in gates:
+            gate.release()
+    until(lambda: kept.counts()[1] == 0)
+
+
+def held_wait(condition):
+    with condition:
+        condition.wait(0.01)
+
+
+def test_the_timer_thread_is_not_counted():
+    before = kept.counts()
+    a = Alarm(lambda a: None)
+    a.start(1000)
+    idle, busy = kept.counts()
+    a.stop()
+    assert busy == 0 and idle <= before[0]
+
+
+def test_the_timer_sleeps_in_slices_and_not_at_all_when_idle():
+    slices = []
+    old = kept.sleep_ms
+
+    def sleep_ms(ms):
+        slices.append(ms)  # the timer thread alone comes here
+        old(ms)
+
+    a = Alarm(lambda a: None)
+    a.start(1)
+    until_idle()
+    kept.sleep_ms = sleep_ms
+    try:
+        a.start(50)
+        gone = time_passes(old, 40)
+        assert gone <= len(slices) * 5 + 20 and max(slices) <= 5
+        a.stop()
+        until_idle(old)
+        n = len(slices)
+        old(40)
+        assert len(slices) == n
+    finally:
+        kept.sleep_ms = old
+
+
+def until_idle(sleep_ms=kept.sleep_ms):
+    for _ in range(1000):
+        if clock._parked:
+            return
+        sleep_ms(1)
+    assert False, "the timer never parked"
+
+
+def time_passes(sleep_ms, ms):
+    start = clock.ticks_ms()
+    sleep_ms(ms)
+    return clock.ticks_diff(clock.ticks_ms(), start)
+
+
+def test_waiting_costs_under_2_percent_of_a_processor():
+    events = [uthreading.Event() for _ in range(20)]
+    threads = [uthreading.Thread(target=e.wait, args=(60,)) for e in events]
+    for t in threads:
+        t.start()
+    start = clock.ticks_ms()
+    used = cpu_seconds()
+    kept.sleep_ms(1000)
+    used = cpu_seconds() - used
+    passed = clock.ticks_diff(clock.ticks_ms(), start) / 1000
+    for e in events:
+        e.set()
+    for t in threads:
+        t.join()
+    assert used < 0.02 * passed, "{} s of {} s".format(used, passed)
+
+
+def test_idle_threads_cost_nothing():
+    until_idle()
+    start = clock.ticks_ms()
+    used = cpu_seconds()
+    kept.sleep_ms(500)
+    used = cpu_seconds() - used
+    passed = clock.ticks_diff(clock.ticks_ms(), start) / 1000
+    assert used < 0.005 * passed + 0.001, "{} s of {} s".format(used, passed)
+
+
+def test_seconds_are_rounded_up():
+    for seconds, ms in ((0, 0), (0.0001, 1), (0.001, 1), (0.0015, 2), (1, 1000), (2.5, 2500)):
+        assert clock.to_ms(seconds) == ms
+
+
+def test_alarms_of_many_threads():
+    bell = Bell()
+    alarms = [[bell.alarm((k, i)) for i in range(60)] for k in range(6)]
+    stopped = [0] * 6
+
+    def use(k):
+        for i, a in enumerate(alarms[k]):
+            a.start(i % 7)
+            if i % 3 == 0 and a.stop():
+                stopped[k] += 1
+
+    threads = [uthreading.Thread(target=use, args=(k,)) for k in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    until(lambda: len(bell.labels()) + sum(stopped) == 360)
+    assert len(set(bell.labels())) == len(bell.labels()) and clock._armed == []

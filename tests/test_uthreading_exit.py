@@ -1,0 +1,186 @@
+"""A program that used threads ends promptly and with the right status."""
+
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from harness import interpreters
+
+if interpreters.micropython() is None:
+    NAMES = ("cpython",)
+else:
+    NAMES = interpreters.NAMES
+
+pytestmark = pytest.mark.parametrize("name", NAMES)
+
+# Threads of all kinds that are idle, parked or asleep when the main thread ends.
+LEFTOVERS = """
+import sys
+import uthreading
+from uthreading import clock, kept
+for _ in range(5):
+    kept.start(uthreading.Event().wait)
+t = uthreading.Thread(target=lambda: None)
+t.start()
+t.join()
+clock.Alarm(print).start(60000)
+uthreading.Thread(target=uthreading.Event().wait, args=(60,), daemon=True).start()
+"""
+
+
+def run(name, script, timeout=15):
+    """(exit status, stdout, stderr, seconds) of a script."""
+    start = time.monotonic()
+    done = subprocess.run(
+        [*interpreters.command(name), "-c", script],
+        capture_output=True,
+        cwd=interpreters.ROOT,
+        env=interpreters.environment(),
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=timeout,
+    )
+    return done.returncode, done.stdout, done.stderr, time.monotonic() - start
+
+
+@pytest.mark.parametrize(
+    "end, status",
+    [("", 0), ("sys.exit(3)", 3), ("1 / 0", 1)],
+    ids=["normal", "exit", "exception"],
+)
+def test_kept_and_daemon_threads_do_not_hold_up_the_end(name, end, status):
+    code, out, err, seconds = run(name, LEFTOVERS + end)
+    assert code == status, err
+    assert seconds < 5
+    assert ("ZeroDivisionError" in out + err) == (status == 1)
+
+
+@pytest.mark.parametrize("end, status", [("", 0), ("1 / 0", 1)], ids=["normal", "exception"])
+def test_the_end_waits_for_threads_that_are_no_daemons(name, end, status):
+    script = """
+import uthreading
+from uthreading import kept
+
+def late():
+    kept.sleep_ms(100)
+    uthreading.Thread(target=later).start()
+
+def later():
+    kept.sleep_ms(100)
+    print("all done")
+
+uthreading.Thread(target=late).start()
+"""
+    # CPython 3.12 and later start no new thread then, but the kept ones serve.
+    code, out, err, _ = run(name, script + "kept.start(int)\n" + end)
+    assert code == status and out.endswith("all done\n"), out + err
+
+
+def test_a_thread_that_joins_the_main_thread_sees_its_end(name):
+    script = """
+import uthreading
+def work():
+    uthreading.main_thread().join()
+    print(uthreading.main_thread().is_alive())
+uthreading.Thread(target=work).start()
+"""
+    code, out, err, _ = run(name, script)
+    assert (code, out) == (0, "False\n"), err
+
+
+def test_an_exception_in_a_thread_goes_to_stderr_and_changes_nothing_else(name):
+    script = """
+import uthreading
+def bomb():
+    raise ValueError("boom")
+uthreading.Thread(target=bomb, name="bomber").start()
+"""
+    code, out, err, _ = run(name, script)
+    assert (code, out) == (0, "")
+    assert err.startswith("Exception in thread bomber:\nTraceback ") and "boom" in err
+
+
+def test_another_exit_function_still_runs(name):
+    script = """
+import sys
+try:
+    import atexit
+    register = atexit.register
+except ImportError:
+    register = sys.atexit
+import uthreading
+register(lambda: print("mine"))
+uthreading.Thread(target=print, args=("thread",)).start()
+"""
+    code, out, err, _ = run(name, script)
+    assert (code, sorted(out.split())) == (0, ["mine", "thread"]), err
+
+
+def test_ctrl_c_reaches_a_main_thread_that_waits(name):
+    script = """
+import uthreading
+uthreading.Thread(target=uthreading.Event().wait, daemon=True).start()
+print("ready")
+try:
+    uthreading.Event().wait(60)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    process = subprocess.Popen(
+        [*interpreters.command(name), "-c", script],
+        stdout=subprocess.PIPE,
+        cwd=interpreters.ROOT,
+        env=interpreters.environment(),
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)  # until it waits, which cannot be seen from here
+        process.send_signal(2)
+        out, _ = process.communicate(timeout=10)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (0, "interrupted\n")
+
+
+def test_importing_the_package_is_cheap(name):
+    if name == "cpython":
+        script = "import sys, uthreading\nprint('uthreading.kept' in sys.modules)"
+        assert run(name, script)[1] == "False\n"
+        return
+    script = """
+import gc
+gc.collect()
+before = gc.mem_alloc()
+import uthreading
+gc.collect()
+print(gc.mem_alloc() - before)
+"""
+    code, out, err, _ = run(name, script)
+    assert code == 0 and int(out) < 3072, out + err
+
+
+# What Pycom's firmware does: it never asks a module for a name that it lacks.
+def test_without_module_getattr_everything_is_imported(name, tmp_path):
+    shutil.copytree(interpreters.ROOT / "uthreading", tmp_path / "uthreading")
+    init = tmp_path / "uthreading" / "__init__.py"
+    text = init.read_text(encoding="utf-8")
+    assert text.count("__getattr__(") == 2
+    init.write_text(text.replace("__getattr__(", "_load("), encoding="utf-8")
+    script = """
+import sys
+sys.path.insert(0, {!r})
+import uthreading
+names = dir(uthreading)
+print([n for n in uthreading.__all__ if n not in names])
+from uthreading import Thread, kept, local
+t = Thread(target=print, args=("runs",))
+t.start()
+t.join()
+print(uthreading.__file__.startswith({!r}), isinstance(local, type))
+""".format(str(tmp_path), str(tmp_path))
+    code, out, err, _ = run(name, script)
+    assert (code, out) == (0, "[]\nruns\nTrue True\n"), err

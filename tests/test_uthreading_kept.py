@@ -1,0 +1,432 @@
+"""Kept threads: reused, clean after each job, and nothing left behind when there is none."""
+
+import sys
+from _thread import allocate_lock, get_ident
+
+import uthreading
+from uthreading import clock, kept
+
+MICROPYTHON = sys.implementation.name == "micropython"
+
+
+def until(condition, text="the state waited for"):
+    end = clock.ticks_ms() + 5000
+    while not condition():
+        assert clock.ticks_diff(end, clock.ticks_ms()) > 0, text + " never came"
+        kept.sleep_ms(1)
+
+
+def all_idle():
+    return kept.counts()[1] == 0
+
+
+class Held:
+    """Starts n jobs that wait until they are let go."""
+
+    def __init__(self, n):
+        self.lock = allocate_lock()
+        self.gates = []
+        self.running = 0
+        self.started = 0
+        self.more(n)
+
+    def more(self, n):
+        for _ in range(n):
+            gate = allocate_lock()
+            gate.acquire()
+            kept.start(lambda gate=gate: self.job(gate))
+            self.gates.append(gate)
+            self.started += 1
+
+    def job(self, gate):
+        with self.lock:
+            self.running += 1
+        gate.acquire()
+
+    def let_go(self):
+        until(lambda: self.running == self.started)
+        for gate in self.gates:
+            gate.release()
+        until(all_idle)
+
+
+class Hook:
+    """Collects what is reported while it is in force."""
+
+    def __enter__(self):
+        self.lock = allocate_lock()
+        self.args = []
+        self.old = uthreading.excepthook
+        uthreading.excepthook = self.take
+        return self
+
+    def take(self, args):
+        with self.lock:
+            self.args.append(args)
+
+    def __exit__(self, *args):
+        uthreading.excepthook = self.old
+
+
+def count_starts(f):
+    """How many threads f() starts."""
+    starts = []
+
+    def start_new_thread(function, args):
+        starts.append(1)
+        return old(function, args)
+
+    old = kept.set_start_new_thread(start_new_thread)
+    try:
+        f()
+    finally:
+        kept.set_start_new_thread(old)
+    return len(starts)
+
+
+def run_and_wait(job):
+    """Runs a job and returns once its thread is idle again."""
+    done = allocate_lock()
+    done.acquire()
+    kept.start(job, done.release)
+    done.acquire()
+
+
+def test_a_job_runs_in_another_thread():
+    seen = []
+    run_and_wait(lambda: seen.append(get_ident()))
+    assert len(seen) == 1 and seen[0] != get_ident()
+
+
+def test_5000_short_jobs_need_one_thread():
+    run_and_wait(lambda: None)
+    total = [0]
+
+    def job():
+        total[0] += 1
+
+    def rounds():
+        for _ in range(5000):
+            run_and_wait(job)
+
+    assert count_starts(rounds) == 0
+    assert total == [5000]
+
+
+def test_5000_pairs_of_jobs_need_a_handful_of_threads():
+    lock = allocate_lock()
+    total = [0]
+
+    def job():
+        with lock:
+            total[0] += 1
+
+    def rounds():
+        done = allocate_lock()
+        done.acquire()
+        for _ in range(2500):
+            kept.start(job, done.release)
+            run_and_wait(job)
+            done.acquire()
+
+    assert count_starts(rounds) <= 2
+    assert total == [5000]
+
+
+def test_after_comes_when_the_thread_is_idle_again():
+    run_and_wait(lambda: None)
+    before = kept.counts()
+    seen = []
+    done = allocate_lock()
+    done.acquire()
+
+    def after():
+        seen.append(kept.counts())
+        done.release()
+
+    kept.start(lambda: seen.append(kept.counts()), after)
+    done.acquire()
+    assert seen == [(before[0] - 1, before[1] + 1), before]
+
+
+def test_a_job_may_be_started_while_after_still_runs():
+    order = []
+    done = allocate_lock()
+    done.acquire()
+
+    def second():
+        order.append("second")
+        done.release()
+
+    def after():
+        kept.start(second)  # goes to this very thread: it fell idle last
+        order.append("after")
+
+    kept.start(lambda: order.append("first"), after)
+    done.acquire()
+    assert order == ["first", "after", "second"]
+    until(all_idle)
+
+
+def test_the_thread_that_fell_idle_last_is_used_first():
+    held = Held(3)
+    held.let_go()
+    idents = []
+
+    def job():
+        idents.append(get_ident())
+
+    for _ in range(20):
+        run_and_wait(job)
+    assert len(set(idents)) == 1
+
+
+def test_counts_follow_the_jobs():
+    until(all_idle)
+    idle, _ = kept.counts()
+    held = Held(idle + 2)
+    assert kept.counts() == (0, idle + 2)
+    held.let_go()
+    assert kept.counts() == (idle + 2, 0)
+
+
+def with_failing_start(k, error, f):
+    """Runs f() while the k-th start of a new thread fails; returns the RuntimeError's text."""
+    calls = [0]
+
+    def start_new_thread(function, args):
+        calls[0] += 1
+        if calls[0] == k:
+            raise error("no thread")
+        return old(function, args)
+
+    old = kept.set_start_new_thread(start_new_thread)
+    try:
+        f()
+    except RuntimeError as e:
+        return str(e)
+    finally:
+        kept.set_start_new_thread(old)
+    assert False, "the failure went unnoticed"
+
+
+def test_whichever_thread_cannot_be_started_nothing_is_left_behind():
+    for error in (OSError, MemoryError, RuntimeError):
+        for k in range(1, 6):
+            until(all_idle)
+            idle, _ = kept.counts()
+            held = Held(0)
+            text = with_failing_start(k, error, lambda: held.more(idle + 5))
+            assert held.started == idle + k - 1
+            assert kept.counts() == (0, idle + k - 1)
+            assert (
+                "can't start a new thread: {} run, stack size default;".format(idle + k - 1)
+                in text
+            )
+            held.let_go()
+            assert held.running == held.started  # the job that was refused never ran
+            assert kept.counts() == (idle + k - 1, 0)
+
+
+def test_the_error_names_the_stack_size():
+    until(all_idle)
+    held = Held(kept.counts()[0])
+    old = uthreading.stack_size(65536)
+    try:
+        text = with_failing_start(1, OSError, lambda: kept.start(until))
+    finally:
+        uthreading.stack_size(old)
+    held.let_go()
+    assert "stack size 65536 bytes; use fewer, or a smaller uthreading.stack_size()" in text
+
+
+def test_after_a_failure_threads_start_again():
+    held = Held(kept.counts()[0])
+    with_failing_start(1, OSError, lambda: kept.start(until))
+    seen = []
+    run_and_wait(lambda: seen.append(1))
+    held.let_go()
+    assert seen == [1]
+
+
+def test_an_exception_in_a_job_is_reported_and_the_thread_kept():
+    def job():
+        raise ValueError("from a job")
+
+    run_and_wait(lambda: None)
+    before = kept.counts()
+    with Hook() as hook:
+        run_and_wait(job)
+        assert kept.counts() == before
+        run_and_wait(job)
+    assert [type(a.exc_value) for a in hook.args] == [ValueError, ValueError]
+    assert hook.args[0].exc_type is ValueError and hook.args[0].thread is None
+    assert kept.counts() == before
+
+
+def test_an_exception_in_after_is_reported_and_the_thread_kept():
+    def after():
+        raise ValueError("from after")
+
+    before = kept.counts()
+    with Hook() as hook:
+        kept.start(lambda: None, after)
+        until(lambda: len(hook.args) == 1)
+    run_and_wait(lambda: None)
+    assert kept.counts() == before
+
+
+def test_exit_in_a_job_is_silent():
+    with Hook() as hook:
+        run_and_wait(lambda: sys.exit())
+    assert hook.args == []
+
+
+def test_a_job_leaves_no_local_data_behind():
+    mine = uthreading.local()
+    idents = []
+    found = []
+
+    def job():
+        idents.append(get_ident())
+        found.append(getattr(mine, "x", "nothing"))
+        mine.x = 1
+        found.append(mine.x)
+
+    run_and_wait(job)
+    run_and_wait(job)
+    assert idents[0] == idents[1]
+    assert found == ["nothing", 1, "nothing", 1]
+
+
+def test_a_job_that_is_no_thread_has_a_dummy_of_its_own():
+    found = []
+
+    def job():
+        found.append(uthreading.current_thread())
+        found.append(uthreading.current_thread())
+        found.append(uthreading.enumerate())
+
+    run_and_wait(job)
+    run_and_wait(job)
+    first, again, listed, second, _, _ = found
+    assert first is again and first is not second
+    assert isinstance(first, uthreading.Thread) and first.name.startswith("Dummy-")
+    assert first.daemon and first.is_alive()
+    assert listed == [uthreading.main_thread()]
+    try:
+        first.join()
+    except RuntimeError:
+        pass
+    else:
+        assert False, "a dummy can't be joined"
+
+
+def test_a_foreign_thread_may_use_everything():
+    import _thread
+
+    found = []
+    done = allocate_lock()
+    done.acquire()
+    mine = uthreading.local()
+
+    def foreign():
+        mine.x = 1
+        found.append(uthreading.current_thread().name[:6])
+        found.append(uthreading.Event().wait(0.01))
+        run_and_wait(lambda: found.append("job"))
+        found.append(mine.x)
+        done.release()
+
+    _thread.start_new_thread(foreign, ())
+    done.acquire()
+    assert found == ["Dummy-", False, "job", 1]
+
+
+def test_only_the_main_thread_of_a_board_polls():
+    answers = []
+    old = kept.poll_in_main(True)
+    try:
+        answers.append(kept.may_block())
+        run_and_wait(lambda: answers.append(kept.may_block()))
+        kept.poll_in_main(False)
+        answers.append(kept.may_block())
+    finally:
+        kept.poll_in_main(old)
+    assert answers == [False, True, True]
+    assert old is False
+
+
+class Bolt:
+    """A lock that records how it is asked for."""
+
+    def __init__(self):
+        self.lock = allocate_lock()
+        self.asked = set()
+
+    def acquire(self, wait=1):
+        self.asked.add(wait)
+        return self.lock.acquire(wait)
+
+
+def test_a_polling_main_thread_waits_without_blocking():
+    for polls in (True, False):
+        bolt = Bolt()
+        bolt.lock.acquire()
+        old = kept.poll_in_main(polls)
+        try:
+            kept.start(lambda b=bolt: (kept.sleep_ms(12), b.lock.release()))
+            kept.wait(bolt)
+        finally:
+            kept.poll_in_main(old)
+        assert bolt.lock.locked()
+        assert bolt.asked == ({0} if polls else {1})
+
+
+def test_all_primitives_work_in_a_polling_main_thread():
+    old = kept.poll_in_main(True)
+    try:
+        event = uthreading.Event()
+        assert not event.wait(0.02)
+        kept.start(lambda: (kept.sleep_ms(12), event.set()))
+        assert event.wait(5)
+        t = uthreading.Thread(target=lambda: kept.sleep_ms(12))
+        t.start()
+        t.join()
+        assert not t.is_alive()
+        lock = uthreading.Lock()
+        lock.acquire()
+        kept.start(lambda: (kept.sleep_ms(12), lock.release()))
+        assert lock.acquire()
+    finally:
+        kept.poll_in_main(old)
+
+
+def test_starting_a_job_on_an_idle_thread_allocates_nothing():
+    if not MICROPYTHON:
+        return
+    import micropython
+
+    done = allocate_lock()
+    done.acquire()
+    release = done.release
+
+    def nothing():
+        pass
+
+    def rounds():
+        for _ in range(100):
+            start(nothing, release)
+            acquire()
+
+    start = kept.start
+    acquire = done.acquire
+    rounds()
+    micropython.heap_lock()
+    try:
+        rounds()
+        failed = None
+    except MemoryError as e:
+        failed = e
+    micropython.heap_unlock()
+    assert failed is None

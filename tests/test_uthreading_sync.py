@@ -1,0 +1,701 @@
+"""Lock, RLock, Condition, Event, semaphores and Barrier; on CPython its own threading, too."""
+
+import sys
+from _thread import allocate_lock
+
+import uthreading
+from uthreading import clock, kept
+
+if sys.implementation.name == "micropython":
+    MODULES = (uthreading,)
+else:
+    import threading
+
+    MODULES = (uthreading, threading)
+
+
+def until(condition, text="the state waited for"):
+    end = clock.ticks_ms() + 5000
+    while not condition():
+        assert clock.ticks_diff(end, clock.ticks_ms()) > 0, text + " never came"
+        kept.sleep_ms(1)
+
+
+def raises(error, f, *args, **kwargs):
+    try:
+        f(*args, **kwargs)
+    except error as e:
+        return str(e)
+    assert False, "no {}".format(error.__name__)
+
+
+def takes(ms, f, *args, **kwargs):
+    """f's value; asserts that it took at least ms milliseconds and not ages."""
+    start = clock.ticks_ms()
+    value = f(*args, **kwargs)
+    took = clock.ticks_diff(clock.ticks_ms(), start)
+    assert ms <= took < ms + 1000, "{} ms instead of {}".format(took, ms)
+    return value
+
+
+class Crew:
+    """Threads that each call f(i), and their values in the order of their ends."""
+
+    def __init__(self, module, n, f):
+        self.lock = allocate_lock()
+        self.values = []
+        self.errors = []
+        self.threads = [module.Thread(target=self.work, args=(f, i)) for i in range(n)]
+        for t in self.threads:
+            t.start()
+
+    def work(self, f, i):
+        try:
+            value = f(i)
+        except Exception as e:
+            with self.lock:
+                self.errors.append(e)
+        else:
+            with self.lock:
+                self.values.append(value)
+
+    def join(self):
+        for t in self.threads:
+            t.join(10)
+            assert not t.is_alive(), "a thread hangs"
+        assert self.errors == [], self.errors
+        return self.values
+
+
+# How many threads wait in each of our objects; in CPython's one waits a little instead.
+def waiting(module, it, n):
+    if module is not uthreading:
+        kept.sleep_ms(30)
+    else:
+        until(lambda: len(it._queue.waiters) == n)
+
+
+# Lock
+
+
+def test_lock_is_held_by_one():
+    for m in MODULES:
+        lock = m.Lock()
+        total = [0]
+
+        def add(i, lock=lock, total=total):
+            for _ in range(300):
+                with lock:
+                    n = total[0]
+                    total[0] = n + 1
+
+        Crew(m, 4, add).join()
+        assert total == [1200]
+        assert not lock.locked()
+
+
+def test_lock_that_is_taken():
+    for m in MODULES:
+        lock = m.Lock()
+        assert lock.acquire() is True and lock.locked()
+        assert lock.acquire(False) is False
+        assert lock.acquire(blocking=False) is False
+        assert lock.acquire(timeout=0) is False
+        assert takes(50, lock.acquire, timeout=0.05) is False
+        assert takes(50, lock.acquire, True, 0.05) is False
+        lock.release()
+        assert lock.acquire(timeout=0.05) is True
+        lock.release()
+        assert not lock.locked()
+
+
+def test_lock_that_is_free_cannot_be_released():
+    for m in MODULES:
+        assert "unlocked" in raises(RuntimeError, m.Lock().release)
+
+
+def test_lock_refuses_bad_timeouts():
+    for m in MODULES:
+        for lock in (m.Lock(), m.RLock()):
+            raises(ValueError, lock.acquire, False, 1)
+            raises(ValueError, lock.acquire, True, -2)
+            raises((TypeError, ValueError), lock.acquire, True, "soon")
+            assert lock.acquire(False)
+            lock.release()
+
+
+def test_lock_may_be_released_by_another_thread():
+    for m in MODULES:
+        lock = m.Lock()
+        lock.acquire()
+        crew = Crew(m, 1, lambda i: lock.release())
+        assert lock.acquire(timeout=5)
+        crew.join()
+
+
+def test_lock_goes_to_a_waiter_before_its_timeout():
+    for m in MODULES:
+        lock = m.Lock()
+        lock.acquire()
+        crew = Crew(m, 1, lambda i: lock.acquire(timeout=5))
+        waiting(m, lock, 1)
+        lock.release()
+        assert crew.join() == [True]
+        assert lock.locked()
+
+
+def test_lock_goes_to_who_waited_longest():
+    lock = uthreading.Lock()
+    lock.acquire()
+    order = []
+    crews = []
+
+    def take(i):
+        with lock:
+            order.append(i)
+
+    for i in range(5):
+        crews.append(Crew(uthreading, 1, lambda _, i=i: take(i)))
+        until(lambda i=i: len(lock._queue.waiters) == i + 1)
+    lock.release()
+    for crew in crews:
+        crew.join()
+    assert order == [0, 1, 2, 3, 4]
+
+
+def test_a_timed_out_wait_leaves_the_queue_to_the_next():
+    lock = uthreading.Lock()
+    lock.acquire()
+    crew = Crew(uthreading, 1, lambda i: lock.acquire(timeout=0.02))
+    waiting(uthreading, lock, 1)
+    other = Crew(uthreading, 1, lambda i: lock.acquire(timeout=5))
+    assert crew.join() == [False]
+    until(lambda: len(lock._queue.waiters) == 1)
+    lock.release()
+    assert other.join() == [True]
+    assert lock._queue.waiters == [] and clock._armed == []
+
+
+# RLock
+
+
+def test_rlock_may_be_taken_again_by_its_owner():
+    for m in MODULES:
+        lock = m.RLock()
+        for _ in range(3):
+            assert lock.acquire()
+        assert lock.acquire(False) and lock.acquire(timeout=1)
+        for _ in range(4):
+            lock.release()
+        assert Crew(m, 1, lambda i: lock.acquire(False)).join() == [False]
+        lock.release()
+        raises(RuntimeError, lock.release)
+
+        def take(i):
+            with lock:
+                with lock:
+                    return lock.acquire(False) and lock.release()
+
+        assert Crew(m, 1, take).join() == [None]
+
+
+def test_rlock_can_only_be_released_by_its_owner():
+    for m in MODULES:
+        lock = m.RLock()
+        raises(RuntimeError, lock.release)
+        with lock:
+            Crew(m, 1, lambda i: raises(RuntimeError, lock.release)).join()
+            assert Crew(m, 1, lambda i: takes(40, lock.acquire, timeout=0.04)).join() == [False]
+        raises(RuntimeError, lock.release)
+
+
+def test_rlock_excludes_other_threads():
+    for m in MODULES:
+        lock = m.RLock()
+        total = [0]
+
+        def add(i, lock=lock, total=total):
+            for _ in range(200):
+                with lock:
+                    with lock:
+                        n = total[0]
+                        total[0] = n + 1
+
+        Crew(m, 4, add).join()
+        assert total == [800]
+
+
+def test_an_uncontended_lock_allocates_nothing():
+    if sys.implementation.name != "micropython":
+        return
+    import micropython
+
+    locks = (uthreading.Lock(), uthreading.RLock(), uthreading.Semaphore(), uthreading.Condition())
+
+    def use():
+        for lock in locks:
+            for _ in range(50):
+                with lock:
+                    pass
+                lock.acquire(False)
+                lock.release()
+
+    use()
+    micropython.heap_lock()
+    try:
+        use()
+        failed = None
+    except MemoryError as e:
+        failed = e
+    micropython.heap_unlock()
+    assert failed is None
+
+
+# Condition
+
+
+def test_condition_wants_its_lock_held():
+    for m in MODULES:
+        for lock in (None, m.Lock(), m.RLock(), allocate_lock()):
+            c = m.Condition(lock)
+            raises(RuntimeError, c.wait)
+            raises(RuntimeError, c.wait, 0.1)
+            raises(RuntimeError, c.notify)
+            raises(RuntimeError, c.notify_all)
+            with c:
+                c.notify()
+                c.notify_all()
+        c = m.Condition(m.RLock())
+        with c:  # held, but by another thread
+            Crew(m, 1, lambda i: raises(RuntimeError, c.notify)).join()
+
+
+def test_condition_wait_times_out_holding_the_lock():
+    for m in MODULES:
+        for lock in (None, m.Lock(), m.RLock(), allocate_lock()):
+            c = m.Condition(lock)
+            with c:
+                assert takes(40, c.wait, 0.04) is False
+                assert c.wait(0) is False
+                assert c.wait(-1) is False
+                c.notify()
+            raises(RuntimeError, c.notify)
+
+
+def test_condition_wait_lets_go_of_the_lock_however_often_it_was_taken():
+    for m in MODULES:
+        c = m.Condition()
+        seen = []
+
+        def wait(i):
+            with c:
+                with c:
+                    seen.append(i)
+                    assert c.wait(5)
+                    c.notify()  # still held
+                c.notify()
+
+        crew = Crew(m, 1, wait)
+        until(lambda: seen)
+        with c:
+            c.notify()
+        crew.join()
+
+
+def test_notify_wakes_as_many_as_it_says():
+    for m in MODULES:
+        c = m.Condition()
+        entered = []
+        woken = []
+
+        def wait(i):
+            with c:
+                entered.append(i)
+                assert c.wait(10)
+                woken.append(i)
+
+        crew = Crew(m, 6, wait)
+        until(lambda: len(entered) == 6)
+        for n, total in ((1, 1), (2, 3), (0, 3)):
+            with c:
+                c.notify(n)
+            until(lambda total=total: len(woken) >= total)
+            kept.sleep_ms(5)
+            assert len(woken) == total
+        with c:
+            c.notify_all()
+        crew.join()
+        assert sorted(woken) == list(range(6))
+        with c:
+            c.notify(3)  # nobody waits, nothing is kept for later
+            assert c.wait(0.01) is False
+
+
+def test_notify_wakes_who_waited_longest():
+    c = uthreading.Condition()
+    order = []
+    crews = []
+
+    def wait(i):
+        with c:
+            assert c.wait(10)
+            order.append(i)
+
+    for i in range(4):
+        crews.append(Crew(uthreading, 1, lambda _, i=i: wait(i)))
+        waiting(uthreading, c, i + 1)
+    for i in range(4):
+        with c:
+            c.notify()
+        until(lambda i=i: len(order) == i + 1)
+    for crew in crews:
+        crew.join()
+    assert order == [0, 1, 2, 3]
+
+
+def test_a_condition_that_timed_out_takes_no_later_notify():
+    for m in MODULES:
+        c = m.Condition()
+        crew = Crew(m, 1, lambda i: held_wait(c, 0.02))
+        assert crew.join() == [False]
+        crew = Crew(m, 1, lambda i: held_wait(c, 5))
+        waiting(m, c, 1)
+        with c:
+            c.notify()
+        assert crew.join() == [True]
+
+
+def held_wait(condition, timeout):
+    with condition:
+        return condition.wait(timeout)
+
+
+def test_condition_refuses_a_timeout_that_is_no_number():
+    c = uthreading.Condition()
+    with c:
+        raises(TypeError, c.wait, "soon")
+    assert c._queue.waiters == []
+    event = uthreading.Event()
+    raises(TypeError, event.wait, "soon")
+    raises(OverflowError, event.wait, float("inf"))
+    assert event._queue.waiters == []
+
+
+def test_wait_for_a_predicate():
+    for m in MODULES:
+        c = m.Condition()
+        box = []
+
+        def put(i, c=c, box=box):
+            for v in range(3):
+                with c:
+                    box.append(v)
+                    c.notify()
+
+        with c:
+            crew = Crew(m, 1, put)
+            assert c.wait_for(lambda: len(box) == 3 and box, 5) == [0, 1, 2]
+            assert c.wait_for(lambda: 7) == 7
+            assert takes(40, c.wait_for, lambda: 0, 0.04) == 0
+            assert c.wait_for(lambda: "", timeout=0) == ""
+        crew.join()
+
+
+def test_wait_for_counts_its_timeout_once():
+    for m in MODULES:
+        c = m.Condition()
+        stop = []
+
+        def nag(i, c=c, stop=stop):
+            while not stop:
+                with c:
+                    c.notify()
+                kept.sleep_ms(2)
+
+        crew = Crew(m, 1, nag)
+        with c:
+            assert takes(40, c.wait_for, lambda: False, 0.04) is False
+        stop.append(1)
+        crew.join()
+
+
+# Event
+
+
+def test_event_wakes_all_who_wait():
+    for m in MODULES:
+        event = m.Event()
+        assert not event.is_set()
+        crew = Crew(m, 5, lambda i: event.wait(i and 5 or None))
+        waiting(m, event if m is uthreading else None, 5)
+        event.set()
+        assert crew.join() == [True] * 5
+        assert event.is_set() and event.wait() and event.wait(0) and event.wait(timeout=1)
+        event.clear()
+        assert not event.is_set()
+        assert takes(40, event.wait, 0.04) is False
+        assert event.wait(0) is False and event.wait(-1) is False
+
+
+def test_event_that_is_set_and_cleared_wakes_all_the_same():
+    for m in MODULES:
+        event = m.Event()
+        crew = Crew(m, 3, lambda i: event.wait(5))
+        waiting(m, event if m is uthreading else None, 3)
+        event.set()
+        event.clear()
+        assert crew.join() == [True] * 3
+
+
+# Semaphore
+
+
+def test_semaphore_admits_its_number():
+    for m in MODULES:
+        for kind in (m.Semaphore, m.BoundedSemaphore):
+            s = kind(3)
+            lock = allocate_lock()
+            inside = [0, 0]
+
+            def work(i, s=s, lock=lock, inside=inside):
+                for _ in range(30):
+                    with s:
+                        with lock:
+                            inside[0] += 1
+                            inside[1] = max(inside)
+                        with lock:
+                            inside[0] -= 1
+
+            Crew(m, 6, work).join()
+            assert inside[0] == 0 and 1 <= inside[1] <= 3
+
+
+def test_semaphore_that_is_empty():
+    for m in MODULES:
+        s = m.Semaphore(1)
+        assert s.acquire() is True
+        assert s.acquire(False) is False and s.acquire(blocking=False) is False
+        assert s.acquire(timeout=0) is False
+        assert takes(40, s.acquire, timeout=0.04) is False
+        s.release()
+        s.release(2)
+        assert [s.acquire(False) for _ in range(4)] == [True, True, True, False]
+        raises(ValueError, s.acquire, False, 1)
+        raises(ValueError, s.release, 0)
+        raises(ValueError, m.Semaphore, -1)
+
+
+def test_semaphore_release_wakes_as_many():
+    for m in MODULES:
+        s = m.Semaphore(0)
+        crew = Crew(m, 3, lambda i: s.acquire(timeout=5))
+        waiting(m, s if m is uthreading else None, 3)
+        s.release(5)
+        assert crew.join() == [True] * 3
+        assert [s.acquire(False) for _ in range(3)] == [True, True, False]
+
+
+def test_bounded_semaphore_takes_back_no_more_than_it_gave():
+    for m in MODULES:
+        s = m.BoundedSemaphore(2)
+        raises(ValueError, s.release)
+        s.acquire()
+        s.acquire()
+        s.release()
+        raises(ValueError, s.release, 2)
+        s.release()
+        raises(ValueError, s.release)
+        assert [s.acquire(False) for _ in range(3)] == [True, True, False]
+
+
+# Barrier
+
+
+def test_barrier_lets_all_go_together_again_and_again():
+    for m in MODULES:
+        actions = []
+        b = m.Barrier(4, action=lambda: actions.append(1))
+        assert b.parties == 4 and b.n_waiting == 0 and not b.broken
+        lock = allocate_lock()
+        rounds = [[] for _ in range(30)]
+
+        def work(i, b=b, rounds=rounds, lock=lock):
+            for r in range(30):
+                index = b.wait(5)
+                with lock:
+                    # Nobody is a round ahead of one who has not yet passed the barrier before.
+                    assert r == 0 or len(rounds[r - 1]) >= 1
+                    rounds[r].append(index)
+
+        Crew(m, 4, work).join()
+        assert all(sorted(indices) == [0, 1, 2, 3] for indices in rounds)
+        assert len(actions) == 30 and b.n_waiting == 0 and not b.broken
+
+
+def test_barrier_counts_who_waits():
+    for m in MODULES:
+        b = m.Barrier(3)
+        crew = Crew(m, 2, lambda i: b.wait(5))
+        until(lambda b=b: b.n_waiting == 2)
+        assert b.wait() == 2
+        assert sorted(crew.join()) == [0, 1]
+        assert b.n_waiting == 0
+
+
+def test_barrier_of_one():
+    for m in MODULES:
+        b = m.Barrier(1)
+        assert [b.wait() for _ in range(3)] == [0, 0, 0]
+        raises(ValueError, uthreading.Barrier, 0)
+
+
+def broken_wait(module, barrier, timeout=5):
+    try:
+        barrier.wait(timeout)
+    except module.BrokenBarrierError:
+        return "broken"
+    return "passed"
+
+
+def test_a_timeout_breaks_a_barrier_for_all():
+    for m in MODULES:
+        b = m.Barrier(4)
+        crew = Crew(m, 2, lambda i: broken_wait(m, b))
+        until(lambda b=b: b.n_waiting == 2)
+        assert takes(40, broken_wait, m, b, 0.04) == "broken"
+        assert crew.join() == ["broken"] * 2
+        assert b.broken and b.n_waiting == 0
+        assert broken_wait(m, b) == "broken"
+        b.reset()
+        assert not b.broken
+        crew = Crew(m, 4, lambda i: broken_wait(m, b))
+        assert crew.join() == ["passed"] * 4
+        assert m.BrokenBarrierError.__bases__ == (RuntimeError,)
+
+
+def test_a_barriers_own_timeout():
+    for m in MODULES:
+        b = m.Barrier(2, timeout=0.04)
+        assert takes(40, broken_wait, m, b, None) == "broken"
+
+
+def test_abort_breaks_a_barrier():
+    for m in MODULES:
+        b = m.Barrier(3)
+        crew = Crew(m, 2, lambda i: broken_wait(m, b))
+        until(lambda b=b: b.n_waiting == 2)
+        b.abort()
+        assert crew.join() == ["broken"] * 2
+        assert b.broken and broken_wait(m, b) == "broken"
+
+
+def test_reset_throws_out_who_waits():
+    for m in MODULES:
+        b = m.Barrier(3)
+        crew = Crew(m, 2, lambda i: broken_wait(m, b))
+        until(lambda b=b: b.n_waiting == 2)
+        b.reset()
+        assert crew.join() == ["broken"] * 2
+        assert not b.broken and b.n_waiting == 0
+        crew = Crew(m, 3, lambda i: broken_wait(m, b))
+        assert crew.join() == ["passed"] * 3
+
+
+def test_an_action_that_fails_breaks_a_barrier():
+    def fail():
+        raise KeyError("in the action")
+
+    for m in MODULES:
+        b = m.Barrier(3, action=fail)
+        crew = Crew(m, 2, lambda i: broken_wait(m, b))
+        until(lambda b=b: b.n_waiting == 2)
+        raises(KeyError, b.wait)
+        assert crew.join() == ["broken"] * 2
+        assert b.broken and broken_wait(m, b) == "broken"
+
+
+def test_a_barriers_waiters_see_what_its_action_did():
+    for m in MODULES:
+        box = []
+        b = m.Barrier(3, action=lambda: (kept.sleep_ms(10), box.append("done")))
+
+        def work(i, b=b, box=box):
+            b.wait(5)
+            return list(box)
+
+        assert Crew(m, 3, work).join() == [["done"]] * 3
+
+
+# Interrupts: what a waiting main thread gets when Ctrl-C is pressed.
+
+
+class Interrupted(BaseException):
+    pass
+
+
+def interrupt_in_wait(f, before=None):
+    """f(), in which the wait on a bare lock is interrupted, after before() was called."""
+
+    def wait(bolt):
+        if before is not None:
+            before()
+        raise Interrupted
+
+    old = kept.wait
+    kept.wait = wait
+    try:
+        f()
+    except Interrupted:
+        return
+    finally:
+        kept.wait = old
+    assert False, "the interrupt was lost"
+
+
+def test_an_interrupted_wait_leaves_nothing_behind():
+    lock = uthreading.Lock()
+    lock.acquire()
+    semaphore = uthreading.Semaphore(0)
+    event = uthreading.Event()
+    condition = uthreading.Condition()
+    for f in (
+        lock.acquire,
+        lambda: lock.acquire(timeout=60),
+        semaphore.acquire,
+        event.wait,
+        lambda: held_wait(condition, None),
+        lambda: held_wait(condition, 60),
+    ):
+        interrupt_in_wait(f)
+    for it in (lock, semaphore, event, condition):
+        assert it._queue.waiters == []
+    assert clock._armed == []
+    assert condition.acquire(False)
+    barrier = uthreading.Barrier(2)
+    interrupt_in_wait(barrier.wait)
+    assert barrier.broken
+
+
+def test_a_grant_that_an_interrupt_crossed_is_passed_on():
+    lock = uthreading.Lock()
+    lock.acquire()
+    interrupt_in_wait(lock.acquire, lock.release)
+    assert not lock.locked()
+
+    semaphore = uthreading.Semaphore(0)
+    interrupt_in_wait(semaphore.acquire, semaphore.release)
+    assert semaphore.acquire(False)
+
+    condition = uthreading.Condition()
+    crew = []
+
+    def notify():
+        kept.wait = wait  # for the other waiter
+        crew.append(Crew(uthreading, 1, lambda i: held_wait(condition, 5)))
+        waiting(uthreading, condition, 2)
+        with condition:
+            condition.notify()
+
+    wait = kept.wait
+    interrupt_in_wait(lambda: held_wait(condition, None), notify)
+    assert crew[0].join() == [True]

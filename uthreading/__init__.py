@@ -1,0 +1,77 @@
+"""CPython's `threading` for MicroPython, over `_thread`; the same on CPython itself.
+
+    from uthreading import Thread, Event
+
+    ready = Event()
+    t = Thread(target=ready.set)
+    t.start()
+    if not ready.wait(0.5):     # timeouts work, in seconds
+        print("late")
+    t.join()
+
+What differs from CPython:
+
+- Import this package in the main thread.
+- Threads are kept when their work ends and serve the next `start` (see kept.py).
+- Threads started through `_thread` itself are not listed by `enumerate`.
+- Without a GIL (Unix port), an attribute must not be added to an object while another thread
+  uses that object: a Thread subclass makes all of its attributes in `__init__`.
+- Where there is no exit hook (boards), nothing waits for non-daemon threads when main.py ends.
+"""
+
+_attrs = {
+    "Thread": "thread",
+    "Timer": "timer",
+    "active_count": "thread",
+    "current_thread": "thread",
+    "enumerate": "thread",
+    "get_ident": "thread",
+    "main_thread": "thread",
+    "Lock": "lock",
+    "RLock": "lock",
+    "Condition": "sync",
+    "Event": "sync",
+    "Semaphore": "sync",
+    "BoundedSemaphore": "sync",
+    "Barrier": "barrier",
+    "BrokenBarrierError": "barrier",
+    "local": "threadlocal",
+    "ExceptHookArgs": "report",
+    "excepthook": "report",
+    "stack_size": "kept",
+}
+
+__all__ = tuple(_attrs)
+
+
+# Loads a name on first use: importing the package costs a kilobyte, not all of it. MicroPython
+# asks here for modules, too, in `from uthreading import kept`.
+def __getattr__(attr):
+    if attr == "_lazy":
+        return True
+    mod = _attrs.get(attr)
+    if mod is None:
+        if attr not in ("clock", "waiting") and attr not in _attrs.values():
+            raise AttributeError(attr)
+        return __import__(attr, globals(), None, (attr,), 1)
+    value = getattr(__import__(mod, globals(), None, (attr,), 1), attr)
+    globals()[attr] = value
+    return value
+
+
+# Without a GIL a thread must not load modules, nor add names to this one, beside the others:
+# where that can happen kept.py calls this before it starts the first thread.
+def _load_all():
+    names = globals()
+    for attr in _attrs:
+        if attr not in names:
+            __getattr__(attr)
+
+
+# Firmware that knows no `__getattr__` in modules (Pycom's) gets everything at once.
+try:
+    import uthreading
+
+    uthreading._lazy
+except AttributeError:
+    _load_all()

@@ -1,0 +1,154 @@
+"""Alarms: one timer thread calls back when time is up.
+
+    a = Alarm(lambda alarm: print("now"))
+    a.start(250)    # in 250 ms
+    a.stop()        # True: it will not
+
+MicroPython's locks take no timeout, so every timeout rests on this. The timer thread sleeps in
+slices of at most 5 ms while an alarm is armed, and on a lock otherwise.
+
+Invariants: `_armed` is sorted by `due`, the soonest first, and holds exactly the alarms whose
+`due` is not None. `_parked` says that the timer thread waits for `_gate`, or is about to, and
+that nobody has opened it yet.
+"""
+
+import time
+from _thread import allocate_lock
+
+from . import kept
+from .report import report
+
+try:
+    from time import ticks_add, ticks_diff, ticks_ms
+except ImportError:
+
+    def ticks_ms():
+        return int(time.monotonic() * 1000)
+
+    def ticks_add(t, ms):
+        return t + ms
+
+    def ticks_diff(a, b):
+        return a - b
+
+
+_SLICE_MS = 5
+FAR_MS = 1 << 28  # half of what ticks_diff spans on a board: longer alarms go by stages
+
+_lock = allocate_lock()  # guards all that follows; may be held while kept.lock is taken
+_armed = []
+_started = False
+_parked = False
+_gate = allocate_lock()
+_gate.acquire()
+
+
+class Alarm:
+    """Calls callback(alarm) in the timer thread, once per start; it must not block."""
+
+    def __init__(self, callback):
+        self._callback = callback
+        self._rest = 0  # ms left after `due`, of an alarm that goes by stages
+        self.due = None  # in ticks; None: not armed
+
+    def start(self, ms):
+        """Arms the alarm, or moves it, to ms milliseconds from now; never calls back early.
+
+        Raises RuntimeError, with nothing armed, if the timer thread can't be started.
+        """
+        global _started, _parked
+        ms = ms + 1 if ms > 0 else 0  # the tick that is under way does not count
+        with _lock:
+            if self.due is not None:
+                _disarm(self)
+            if not _started:
+                kept.start(_serve)
+                kept.resign()  # this job never ends
+                _started = True
+            _arm(self, ms)
+            wake = _parked
+            _parked = False
+        if wake:
+            _gate.release()
+
+    def stop(self):
+        """Disarms; true if it was armed and will not call back. Waits for no callback."""
+        with _lock:
+            if self.due is None:
+                return False
+            _disarm(self)
+            return True
+
+
+def to_ms(seconds):
+    """Seconds, whole or not, as whole milliseconds, rounded up."""
+    ms = int(seconds * 1000)
+    return ms + 1 if ms < seconds * 1000 else ms
+
+
+# Puts an alarm behind those that are due at the same time.
+def _arm(alarm, ms):
+    stage = min(ms, FAR_MS)
+    due = ticks_add(ticks_ms(), stage)
+    _armed.insert(_place(due, 1), alarm)  # may raise MemoryError: nothing has changed then
+    alarm.due = due
+    alarm._rest = ms - stage
+
+
+def _disarm(alarm):
+    i = _place(alarm.due, 0)
+    while _armed[i] is not alarm:
+        i += 1
+    _armed.pop(i)
+    alarm.due = None
+
+
+# By bisection, the index of the first alarm that is due at least `later` ms after `due`.
+def _place(due, later):
+    low = 0
+    high = len(_armed)
+    while low < high:
+        middle = (low + high) // 2
+        if ticks_diff(_armed[middle].due, due) < later:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+# An alarm that is due and out of `_armed`, or the time in ms until there may be one, or None.
+def _next():
+    global _parked
+    with _lock:
+        while _armed:
+            alarm = _armed[0]
+            soon = ticks_diff(alarm.due, ticks_ms())
+            if soon > 0:
+                return soon
+            if alarm._rest:
+                _arm(alarm, alarm._rest)  # lies far behind itself for a moment
+                _armed.pop(0)
+                continue
+            _armed.pop(0)
+            alarm.due = None
+            return alarm
+        _parked = True
+        return None
+
+
+def _serve():
+    while True:
+        try:
+            alarm = _next()
+        except MemoryError:
+            alarm = _SLICE_MS  # try again
+        if alarm is None:
+            _gate.acquire()
+        elif isinstance(alarm, int):
+            kept.sleep_ms(min(alarm, _SLICE_MS))
+        else:
+            try:
+                alarm._callback(alarm)
+            except BaseException as e:
+                report(e, None)
+            alarm = None  # keep nothing alive while parked

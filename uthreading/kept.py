@@ -1,0 +1,256 @@
+"""Kept threads: `start(fn)` runs fn() on a thread that waits for work, or on a new one.
+
+Starting a thread costs 17 - 190 us, and an ESP32 frees a dead thread's stack only when its idle
+task runs: so threads never end here. One that has done its job lies on a stack of idle ones and
+sleeps on its own lock, its *bolt*, which costs no processor time; `start` takes the one used
+last.
+
+Invariants:
+- A worker lies on the idle stack or is busy, never both; both moves are made under `lock`.
+- A bolt is locked whenever its worker is on the idle stack, and is released once per job, by the
+  one who took the worker from there. (MicroPython's lock learns that it is locked a moment after
+  its owner has it, and refuses a release within that moment; here that is over long before.)
+- `lock` is a leaf: nobody takes another lock while holding it.
+"""
+
+import _thread
+import sys
+import time
+from _thread import allocate_lock, get_ident
+
+import uthreading
+
+from .report import report
+
+_DEFAULT_HAS = 4096  # bytes that the default stack has at least, on every port
+_CPYTHON = sys.implementation.name == "cpython"
+_CPYTHON_LEAST = 32768  # CPython refuses less
+
+lock = allocate_lock()  # guards all that follows, and the life of the Threads
+# What is known of a thread, by its ident: [its Thread or None, the `local`s it used or None].
+records = {}
+alive = []  # the Threads that are started and not ended, but for the main one
+main_ident = get_ident()
+
+_idle = None  # the worker that fell idle last; `below` leads to the others
+_idle_count = 0
+_count = 0
+_stack = 0  # the size now asked for; 0: the port's default
+_start_new_thread = _thread.start_new_thread
+# A thread must not load modules where nothing else (a GIL) makes that safe.
+_unloaded = sys.platform != "esp32"
+
+# A main thread blocked on a lock cannot be interrupted on a board: there it polls.
+_main_polls = not _CPYTHON and sys.platform not in ("linux", "darwin", "win32")
+
+
+if _CPYTHON:
+
+    def sleep_ms(ms):
+        time.sleep(ms / 1000)
+
+elif sys.platform in ("esp32", "linux", "darwin"):
+    # An empty poll really sleeps. time.sleep_ms on an ESP32 spends its last 10 ms busy and with
+    # the GIL held, and on the Unix port 4 % of a processor.
+    import select
+
+    sleep_ms = select.poll().ipoll
+
+else:
+    sleep_ms = time.sleep_ms
+
+
+class _Worker:
+    def __init__(self, stack, job, after):
+        self.stack = stack
+        self.job = job
+        self.after = after
+        self.below = None
+        self.bolt = allocate_lock()
+        self.bolt.acquire()
+
+    def work(self):
+        global _idle, _idle_count
+        ident = get_ident()
+        bolt = self.bolt
+        _forget(ident)  # left by a foreign thread that had the same ident
+        while True:
+            try:
+                self.job()
+            except BaseException as e:
+                report(e, _thread_of(ident))
+            after = self.after
+            self.job = self.after = None
+            with lock:
+                record = records.pop(ident, None)
+                self.below = _idle
+                _idle = self
+                _idle_count += 1
+            # From here on `start` may hand over the next job, even before the bolt is reached.
+            try:
+                if record is not None:
+                    _clear_locals(record[1], ident)
+                if after is not None:
+                    after()
+            except BaseException as e:
+                report(e, None)
+            record = after = None  # an idle thread keeps nothing alive
+            bolt.acquire()
+
+
+def start(fn, after=None):
+    """Runs fn() on a kept thread, new if none is idle; an exception goes to the excepthook.
+
+    `after`, which must not block, is called when the job has ended and its thread is idle again:
+    whoever it wakes finds a thread to start. Raises RuntimeError, and leaves nothing behind, when
+    there is no thread to be had.
+    """
+    global _idle, _idle_count
+    with lock:
+        w = _idle
+        if w is not None and w.stack == _stack:  # the usual case
+            _idle = w.below
+            _idle_count -= 1
+        else:
+            w = _take_fitting()
+    if w is None:
+        _grow(fn, after)
+        return
+    w.below = None
+    w.job = fn
+    w.after = after
+    w.bolt.release()
+
+
+def counts():
+    """How many kept threads are (idle, busy); the timer thread is not one of them."""
+    with lock:
+        return _idle_count, _count - _idle_count
+
+
+def stack_size(size=None):
+    """The stack size in bytes of the threads started from now on; returns the one before.
+
+    0 stands for the port's default. Ports round small sizes up to the least they can do.
+    """
+    global _stack
+    old = _stack
+    if size is not None:
+        if size < 0:
+            raise ValueError("size must be 0 or a positive number")
+        if _CPYTHON and 0 < size < _CPYTHON_LEAST:
+            size = _CPYTHON_LEAST
+        with lock:
+            # Let the port judge the size now rather than at the next start.
+            _thread.stack_size(_thread.stack_size(size))
+            _stack = size
+    return old
+
+
+def set_start_new_thread(f):
+    """Replaces `_thread.start_new_thread`, for tests; returns the function used before."""
+    global _start_new_thread
+    old = _start_new_thread
+    _start_new_thread = f
+    return old
+
+
+def resign():
+    """Called once a job that will never end was started: its thread is not counted any more."""
+    global _count
+    with lock:
+        _count -= 1
+
+
+def may_block():
+    """Whether the calling thread can wait on a lock and still be interrupted by Ctrl-C."""
+    return not _main_polls or get_ident() != main_ident
+
+
+def poll_in_main(flag):
+    """Sets whether the main thread polls, as it does on a board; returns the former setting."""
+    global _main_polls
+    old = _main_polls
+    _main_polls = flag
+    return old
+
+
+def wait(bolt):
+    """Acquires a bare lock for as long as it takes, polling every 5 ms if it may not block."""
+    if may_block():
+        bolt.acquire()
+    else:
+        while not bolt.acquire(0):
+            sleep_ms(5)
+
+
+# Whether a thread made with one stack size serves when another is wanted. The default may be of
+# any size, so nothing else passes for it.
+def _fits(has, wanted):
+    if wanted == 0:
+        return has == 0
+    return (has or _DEFAULT_HAS) >= wanted
+
+
+# Takes the topmost idle worker with stack enough off the stack, or returns None. `lock` is held.
+def _take_fitting():
+    global _idle, _idle_count
+    above = None
+    w = _idle
+    while w is not None and not _fits(w.stack, _stack):
+        above = w
+        w = w.below
+    if w is not None:
+        if above is None:
+            _idle = w.below
+        else:
+            above.below = w.below
+        _idle_count -= 1
+    return w
+
+
+# Starts a thread whose first job is fn. The stack size is a global of `_thread`: `lock` is held.
+def _grow(fn, after):
+    global _count, _unloaded
+    if _unloaded:
+        uthreading._load_all()
+        _unloaded = False
+    failed = False
+    with lock:
+        try:
+            w = _Worker(_stack, fn, after)
+            old = _thread.stack_size(_stack)
+            try:
+                _start_new_thread(w.work, ())
+            finally:
+                _thread.stack_size(old)
+            _count += 1
+        except (OSError, MemoryError, RuntimeError):
+            failed = True
+        count = _count
+        size = "{} bytes".format(_stack) if _stack else "default"
+    if failed:
+        raise RuntimeError(
+            "can't start a new thread: {} run, stack size {}; "
+            "use fewer, or a smaller uthreading.stack_size()".format(count, size)
+        )
+
+
+def _thread_of(ident):
+    with lock:
+        record = records.get(ident)
+    return None if record is None else record[0]
+
+
+def _forget(ident):
+    with lock:
+        record = records.pop(ident, None)
+    if record is not None:
+        _clear_locals(record[1], ident)
+
+
+def _clear_locals(used, ident):
+    if used is not None:
+        for it in used:
+            with lock:
+                it._spaces.pop(ident, None)

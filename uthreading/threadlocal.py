@@ -1,0 +1,75 @@
+"""`local`: an object whose attributes each thread has for itself.
+
+    mine = local()
+    mine.count = 0      # other threads do not see it
+
+What a Thread or a kept job stored is gone when it ends. A subclass's `__init__` runs again, with
+the same arguments, in each thread that uses the object.
+"""
+
+from _thread import get_ident
+
+from . import kept
+
+
+class local:
+    """An object whose attributes each thread has for itself."""
+
+    def __new__(cls, *args, **kwargs):
+        self = object.__new__(cls)
+        object.__setattr__(self, "_made", (args, kwargs))
+        object.__setattr__(self, "_spaces", {})  # ident of a thread: its attributes
+        _add_space(self, get_ident())
+        return self
+
+    def __init__(self, *args, **kwargs):
+        if args or kwargs:
+            raise TypeError("initialization arguments are not supported")
+
+    def __getattr__(self, name):
+        try:
+            return _space(self)[name]
+        except KeyError:
+            raise AttributeError(name)
+
+    def __setattr__(self, name, value):
+        _space(self)[name] = value
+
+    def __delattr__(self, name):
+        try:
+            del _space(self)[name]
+        except KeyError:
+            raise AttributeError(name)
+
+
+# The attributes of the calling thread, which nobody else touches.
+def _space(it):
+    ident = get_ident()
+    with kept.lock:
+        space = it._spaces.get(ident)
+    if space is None:
+        space = _add_space(it, ident)
+        args, kwargs = it._made
+        try:
+            it.__init__(*args, **kwargs)
+        except BaseException:
+            with kept.lock:
+                it._spaces.pop(ident, None)
+            raise
+    return space
+
+
+# The thread remembers which it used, so that they can be cleared when it ends. The main one does
+# not end, and would only keep them alive.
+def _add_space(it, ident):
+    space = {}
+    with kept.lock:
+        it._spaces[ident] = space
+        if ident != kept.main_ident:
+            record = kept.records.get(ident)
+            if record is None:
+                record = kept.records[ident] = [None, None]
+            if record[1] is None:
+                record[1] = []
+            record[1].append(it)
+    return space
