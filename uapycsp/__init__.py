@@ -1,0 +1,53 @@
+"""CSP for MicroPython's asyncio: processes are coroutines, joined by channels.
+
+    from uapycsp import Channel, Parallel, process, run
+
+    @process
+    async def hello(cout):
+        await cout("hello")
+
+    @process
+    async def world(cin):
+        print(await cin(), "world")
+
+    ch = Channel()
+    run(hello(ch.write), world(ch.read))
+
+Names are loaded when they are first used.
+"""
+
+_attrs = {
+    "Channel": "uapycsp.channel",
+    "BufferedChannel": "uapycsp.channel",
+    "poison_channel": "uapycsp.channel",
+    "Alternative": "uapycsp.alternative",
+    "Guard": "cspcore.choice",
+    "Skip": "cspcore.choice",
+    "Timer": "cspcore.choice",
+    "process": "uapycsp.process",
+    "Parallel": "uapycsp.process",
+    "Sequence": "uapycsp.process",
+    "Spawn": "uapycsp.process",
+    "run": "uapycsp.process",
+    "run_CSP": "uapycsp.process",
+    "CSP": "uapycsp.process",
+    "PoisonException": "cspcore.errors",
+    "ChannelPoisonException": "cspcore.errors",
+    "DeadlockError": "cspcore.errors",
+}
+
+__all__ = tuple(_attrs) + ("plugnplay",)
+
+
+def __getattr__(name):
+    if name in ("channel", "alternative", "wait", "plugnplay"):
+        return __import__("uapycsp." + name, None, None, ("*",))
+    module = _attrs.get(name)
+    if module is None:
+        raise AttributeError(name)
+    module = __import__(module, None, None, (name,))
+    globals()[name] = value = getattr(module, name)
+    if hasattr(module, "process"):
+        # Importing the file of this name has bound the name to it.
+        globals()["process"] = module.process
+    return value

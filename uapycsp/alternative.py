@@ -1,0 +1,140 @@
+"""Choice for coroutines.
+
+    alt = Alternative(cin, cout.alt_pending_write(5), Timer(ms=100))
+    g, v = await alt.select()         # the first guard that is ready, in this order
+    async with alt as (g, v):         # the same
+"""
+
+from ufuture.loop import engine
+from cspcore.channel import POISON, READ
+from cspcore.choice import Choice, Guard, Skip, Timer  # noqa: F401
+from uapycsp.wait import NOTHING, Offer, coroutine, turn
+
+CancelledError = engine.CancelledError
+
+
+class Alternative(engine.Parked, Choice):
+    """A choice among guards: read ends, alt_pending_write, Timer, Skip, users' own."""
+
+    next = None
+
+    def __init__(self, *guards):
+        Choice.__init__(self, *guards)
+        self._asks = False  # a guard of a user's, who may call schedule from another thread
+        for g, o in zip(guards, self._offers):
+            if o is None and not isinstance(g, (Skip, Timer)):
+                self._asks = True
+        self._limit = None  # None or (ms, guard): the Timer that is due first
+        self._busy = False
+
+    def _offer(self, channel, op, index):
+        offer = Offer(channel, op)  # fit to be given back
+        offer.alt = self
+        offer.index = index
+        return offer
+
+    def arm(self, ms, guard):
+        if self._limit is None or ms < self._limit[0]:
+            self._limit = (ms, guard)
+
+    def disarm(self):
+        self._limit = None
+
+    @coroutine
+    def select(self, fair=False):
+        """Wait until a guard is ready; (guard, value). Of several ready ones the first is taken."""
+        if self._busy:
+            raise RuntimeError("an alternative is used by one process at a time")
+        if self._asks:
+            engine.listen()
+        i = self.poll(self._next if fair else 0)
+        if i < 0:
+            self._busy = True
+            self.post()
+            try:
+                if self._limit is None:
+                    yield engine.park(self)
+                else:
+                    yield engine.park_ms(self, self._limit[0])
+                if self._chosen is None:
+                    self.expired()
+            except CancelledError:
+                if not self._wrote():
+                    raise
+                engine.cancel_later()
+            except BaseException:
+                self.cancelled()
+                raise
+            finally:
+                self._busy = False
+                if self._own:
+                    self.disable_all()
+            i = self._chosen
+            v = self.result()
+        else:
+            v, party = self.commit(i)
+            if party is not None:
+                engine.wake(party)
+            if self._own and isinstance(self.guards[i], (Skip, Timer)):
+                yield turn()  # or a loop that polls would let nobody else run
+        if fair:
+            self._next = i + 1 if i + 1 < len(self.guards) else 0
+        g = self.guards[i]
+        (g,)  # one block, as in channel.ReadEnd
+        return g, v
+
+    pri_select = select
+
+    def fair_select(self):
+        """As select, but a ready guard is passed over at most once per other guard."""
+        return self.select(True)
+
+    __aenter__ = select
+
+    def __aexit__(self, exc_type, exc, traceback):
+        return NOTHING
+
+    def schedule(self, guard, value=None):
+        """A user's guard is ready, with value: true if it was chosen. From any task or thread."""
+        if engine.elsewhere():
+            return engine.ask(self.schedule, guard, value)
+        if not self.schedule_core(guard, value):
+            return False
+        engine.wake(self.party())
+        return True
+
+    # What the engine and cspcore call
+
+    def party(self):
+        engine.unlimit(self)
+        self.seq = engine.order()
+        return self
+
+    def expired(self):
+        # The time limit has passed, and nobody met us before.
+        self.schedule_core(self._limit[1], None)
+
+    def cancelled(self):
+        i = self._chosen
+        if i is None:
+            if self.waits:
+                self.withdraw()
+            return False
+        o = self._offers[i]
+        if o is not None and o.op == READ and o.value is not POISON:
+            value = o.value
+            self._offers[i] = self._offer(o.channel, READ, i)
+            self._chosen = None
+            o.seq = self.seq
+            party = o.channel.give_back(o, value)
+            if party is not None:
+                engine.wake(party)
+        return True
+
+    def _wrote(self):
+        # Whether the chosen guard is a write that has happened.
+        i = self._chosen
+        if i is None or self._offers[i] is None:
+            return False
+        o = self._offers[i]
+        return o.op != READ and o.value is not POISON

@@ -1,0 +1,627 @@
+"""Processes as coroutines: alone, in parallel, in sequence, in the background.
+
+    @process
+    async def producer(cout): ...
+
+    async def main():
+        ch = Channel()
+        await Parallel(producer(ch.write), consumer(ch.read))
+
+    run(main())
+"""
+
+import sys
+
+from ufuture.loop import engine
+from cspcore.channel import POISON, READ, Offer, forget
+from cspcore.choice import Choice, End, WriteGuard
+from cspcore.errors import DeadlockError, PoisonException
+from cspcore.group import Group
+from cspcore.names import ends_in, is_operation, name_of, report
+from uapycsp.wait import Offer as WaitingOffer
+from uapycsp.wait import coroutine
+
+CancelledError = engine.CancelledError
+
+_NEW, _STARTED, _ENDED = 0, 1, 2
+
+# The processes that are tasks and have not ended, linked in the order of their start.
+_first = None
+_last = None
+_all_ended = None  # what `run` waits on until there is none
+_failed = []  # handles whose process ended by an exception, first in time
+_deadlock = None  # the report, once there is one
+_root = None  # the Parallel of the run
+
+
+if hasattr(engine, "core"):
+
+    class _Awaitable:
+        def __iter__(self):
+            return self._await()
+
+else:
+
+    async def _awaiting(awaitable):
+        return await awaitable
+
+    class _Awaitable:
+        def __await__(self):
+            return _awaiting(self._await()).__await__()
+
+
+class Process(engine.Owned, _Awaitable):
+    """A process function with its arguments, or a coroutine (args is None); not started yet."""
+
+    def __init__(self, f, args, kwargs=None, verbose=False, propagate=True):
+        self._f = f
+        self._args = args
+        self._kwargs = kwargs
+        self._verbose = verbose
+        self._propagate = propagate
+        self._state = _NEW
+        self._value = None
+        self._exception = None
+        self._group = None  # whom to tell of the end
+        self._older = None
+        self._newer = None
+
+    @property
+    def name(self):
+        return name_of(self._f)
+
+    def __repr__(self):
+        return "<process %s>" % self.name
+
+    def _begin(self):
+        # Its coroutine.
+        self._state = _STARTED
+        if self._args is None:
+            return self._f
+        if self._kwargs:
+            coro = self._f(*self._args, **self._kwargs)
+        else:
+            coro = self._f(*self._args)
+        if not hasattr(coro, "send"):
+            raise TypeError("a process function is an async def")
+        return coro
+
+    def _die(self, exception):
+        # Rules 4 and 5: what an exception that ends the process does. Returns what remains of it.
+        self._state = _ENDED
+        if self._propagate and self._args is not None:
+            for e in ends_in(self._args):
+                e.poison()
+            if self._kwargs:
+                for e in ends_in(list(self._kwargs.values())):
+                    e.poison()
+        if not isinstance(exception, PoisonException):
+            return exception
+        if self._verbose:
+            print("process %s ended by poison" % self.name, file=sys.stderr)
+        return None
+
+    def forgo(self, exception):
+        """It will never be started: its neighbours must not wait for it."""
+        return self._die(exception)
+
+    def _claim(self, group):
+        if self._state != _NEW or self._group is not None:
+            raise RuntimeError("a process is started once")
+        self._group = group
+
+    @coroutine
+    def _await(self):
+        return (yield from Parallel(self)._await())[0]
+
+    def _start(self):
+        global _first, _last
+        engine.start(self, self._begin())
+        self._older = _last
+        if _last is None:
+            _first = self
+        else:
+            _last._newer = self
+        _last = self
+
+    def ended(self, value, exception):
+        global _first, _last
+        if self._older is None:
+            _first = self._newer
+        else:
+            self._older._newer = self._newer
+        if self._newer is None:
+            _last = self._older
+        else:
+            self._newer._older = self._older
+        self._older = self._newer = None
+        self._state = _ENDED
+        self._value = value
+        if exception is not None:
+            self._exception = self._die(exception)
+        self._group.member_ended(self)
+        if _first is None and _all_ended is not None:
+            engine.wake(_all_ended)
+
+    def cancel(self):
+        if self._state == _STARTED and self.task is not None:
+            self.task.cancel()
+
+
+class _Composite(Process):
+    # A Parallel or Sequence as a process.
+    name = "a Parallel or Sequence"
+
+    def _begin(self):
+        self._state = _STARTED
+        return self._f._await()
+
+    def forgo(self, exception):
+        for m in self._f.parts():
+            m.forgo(exception)
+        return exception
+
+
+def process(f=None, verbose_poison=False, propagate=True):
+    """Make a process function of an async def: calling it makes a process, not started.
+
+    verbose_poison: say so on stderr when it ends by poison. propagate: poison the channel ends
+    among its arguments when it ends by an exception.
+    """
+    if f is None:
+        return lambda f: process(f, verbose_poison, propagate)
+
+    def make(*args, **kwargs):
+        return Process(f, args, kwargs, verbose_poison, propagate)
+
+    try:
+        make.__name__ = f.__name__
+        make.__doc__ = f.__doc__
+    except AttributeError:  # MicroPython's functions have no attributes to set
+        pass
+    return make
+
+
+def _as_process(x):
+    if isinstance(x, Process):
+        return x
+    if isinstance(x, (Parallel, Sequence)):
+        return _Composite(x, ())
+    if hasattr(x, "send") and hasattr(x, "throw"):
+        return Process(x, None)
+    raise TypeError("a process is expected: a call of a @process function, or a coroutine")
+
+
+class _Operation:
+    # An un-awaited operation in a Parallel: its generator runs in the Parallel's own task, and its
+    # offer tells the Parallel.
+    def __init__(self, generator):
+        self.generator = generator
+        self.offer = None
+        self.value = None
+
+    def begin(self, group):
+        parked = None
+        while self.step(group):
+            parked = engine.unpark()
+            if isinstance(parked, Offer):
+                self.offer = parked
+                parked.alt = group
+                return
+        group.left -= 1
+
+    def step(self, group):
+        # Runs it on; whether it waits.
+        try:
+            self.generator.send(None)
+            return True
+        except StopIteration as er:
+            self.value = er.value
+        except PoisonException:
+            group.poisoned = True
+        return False
+
+    def result(self, group):
+        if self.offer is not None:
+            self.step(group)
+        return self.value
+
+
+class Parallel(engine.Parked, Group, _Awaitable):
+    """Processes, channel guards and un-awaited operations that run together.
+
+    `await Parallel(...)` waits until all have ended; the list of their results, in order. Raises
+    the exception that was first in time; else poison, if an operation met it.
+    """
+
+    next = None
+
+    def __init__(self, *members):
+        self.members = None
+        self._args = args = list(members)
+        self._waits = False
+        for i in range(len(args)):
+            m = args[i]
+            if not (isinstance(m, End) and m.op == READ or isinstance(m, WriteGuard)):
+                args[i] = _Operation(m) if is_operation(m) else _as_process(m)
+
+    def _claim(self):
+        if self._args is None:
+            raise RuntimeError("a process is started once")
+        for m in self._args:
+            if isinstance(m, Process):
+                m._claim(self)
+        self.begin(self._args)
+        self._args = None
+
+    @coroutine
+    def _await(self):
+        self._claim()
+        self.left += 1  # itself, so that nobody wakes it before it waits
+        failed = None
+        for i in range(len(self.members)):
+            failed = self._start(i, failed)
+        self.left -= 1
+        while self.left > 0:
+            self._waits = True
+            try:
+                yield engine.park(self)
+            except CancelledError as er:
+                self._waits = False
+                self.fail(er)
+                self._cancel_members()
+            except BaseException:
+                self._waits = False
+                self.cancelled()
+                self._cancel_members()
+                self._close()
+                raise
+        self._waits = False
+        if self.exception is not None:
+            if not (isinstance(self.exception, CancelledError) and self._all_written()):
+                self._close()
+                raise self.exception
+            engine.cancel_later()
+        results = [self._result(m) for m in self.members]
+        if self.poisoned:
+            raise PoisonException("channel is poisoned")
+        return results
+
+    def _close(self):
+        for m in self.members:
+            if isinstance(m, _Operation):
+                m.generator.close()
+
+    def _start(self, i, failed):
+        # failed: why an earlier process could not be started, or None. Returns the same.
+        m = self.members[i]
+        if isinstance(m, Process):
+            try:
+                if failed is not None:
+                    raise failed  # no more are started after one that could not be
+                m._start()
+            except BaseException as er:
+                m._exception = m.forgo(er)
+                self.member_ended(m)
+                return er
+        elif isinstance(m, _Operation):
+            m.begin(self)
+        else:
+            if isinstance(m, WriteGuard):
+                o = WriteGuard(m.channel, m.pending)
+                party = self.post(o, m.pending)
+            else:
+                o = WaitingOffer(m._channel, READ)
+                party = self.post(o, None)
+            self.members[i] = o
+            if party is not None:
+                engine.wake(party)
+        return failed
+
+    def _result(self, m):
+        if isinstance(m, Process):
+            return m._value
+        if isinstance(m, Offer):
+            return self.value_of(m)
+        return m.result(self)
+
+    def member_ended(self, p):
+        if p._exception is not None:
+            self.fail(p._exception)
+        self.left -= 1
+        if not self.left and self._waits:
+            engine.wake(self)
+
+    def _cancel_members(self):
+        for m in self.members:
+            if isinstance(m, Process):
+                m.cancel()
+
+    def offers(self):
+        """The offers of those members that are operations."""
+        for m in self.members:
+            if isinstance(m, _Operation):
+                m = m.offer
+            if isinstance(m, Offer):
+                yield m
+
+    def parts(self):
+        return [m for m in self._args or () if isinstance(m, Process)]
+
+    def _all_written(self):
+        # Whether all members are writes that have happened.
+        for m in self.members:
+            if isinstance(m, _Operation) and m.offer is not None:
+                m = m.offer
+            if not isinstance(m, Offer) or m.op == READ or m.value is POISON:
+                return False
+        return True
+
+    # What the engine and cspcore call
+
+    def party(self):
+        return self
+
+    def stamp(self, offer):
+        offer.seq = engine.order()
+
+    def cancelled(self):
+        woken = not self.left
+        for o in self.offers():
+            if o.alt is not None:
+                o.channel.withdraw(o)
+                o.alt = None
+                o.value = POISON
+                self.left -= 1
+            elif o.op == READ and o.value is not POISON:
+                value = o.value
+                o.value = POISON
+                party = o.channel.give_back(o, value)
+                if party is not None:
+                    engine.wake(party)
+        return woken
+
+
+class Sequence(_Awaitable):
+    """Processes one after another; `await` gives the list of their results.
+
+    It stops at an exception and goes on after a member that ended by poison (its result is None).
+    """
+
+    def __init__(self, *members):
+        self._members = [_as_process(m) for m in members]
+
+    @coroutine
+    def _await(self):
+        members = self._members
+        if members is None:
+            raise RuntimeError("a process is started once")
+        self._members = None
+        results = []
+        try:
+            for m in members:
+                results.append((yield from Parallel(m)._await())[0])
+        except BaseException as er:
+            for m in members[len(results) + 1 :]:
+                m.forgo(er)
+            raise
+        return results
+
+    def parts(self):
+        return self._members or ()
+
+
+class _Join(engine.Parked):
+    woken = False
+
+    def cancelled(self):
+        return self.woken
+
+
+class Spawn(_Awaitable):
+    """Starts a process in the background: `await h` or `await h.join()` waits for its value.
+
+    Awaiting raises its exception; if nobody asked, the enclosing `run` raises it at its end.
+    """
+
+    def __init__(self, p):
+        self._waiting = []
+        self._asked = False
+        self._process = p = _as_process(p)
+        if not engine.is_running():
+            raise RuntimeError("no running event loop: spawn inside of a process")
+        p._claim(self)
+        try:
+            p._start()
+        except BaseException as er:
+            p._exception = p.forgo(er)
+            raise
+
+    def done(self):
+        """Whether the process has ended."""
+        return self._process._state == _ENDED
+
+    def join(self):
+        """To be awaited: the process's value."""
+        return self
+
+    def cancel(self):
+        """Cancel the process."""
+        self._process.cancel()
+
+    @coroutine
+    def _await(self):
+        self._asked = True
+        if not self.done():
+            j = _Join()
+            self._waiting.append(j)
+            try:
+                yield engine.park(j)
+            except BaseException:
+                if j in self._waiting:
+                    self._waiting.remove(j)
+                raise
+        if self._process._exception is not None:
+            raise self._process._exception
+        return self._process._value
+
+    def member_ended(self, p):
+        for j in self._waiting:
+            j.woken = True
+            engine.wake(j)
+        self._waiting = []
+        if p._exception is not None and not self._asked:
+            if _root is not None:
+                _failed.append(self)
+            elif not isinstance(p._exception, CancelledError):
+                engine.report(p.task, p._exception)
+
+
+def run(*processes):
+    """From ordinary code: run a process (its value), or several in parallel (their list).
+
+    Raises what the first of them, or one spawned that nobody asked about, raised; DeadlockError
+    when all wait for one another.
+    """
+    global _first, _last, _failed, _deadlock, _root
+    if engine.is_running():
+        raise RuntimeError("an event loop runs already: await the process")
+    if not processes:
+        raise ValueError("run needs at least one process")
+    group = Parallel(*[_as_process(p) for p in processes])
+    _first = _last = _deadlock = None
+    _failed = []
+    _root = group
+    try:
+        results = engine.run(_main(group), lambda: _abandon(group))
+    finally:
+        _root = None
+        forget()
+        _first = _last = None
+        _failed = []
+        engine.set_watch(None)
+    return results if len(processes) > 1 else results[0]
+
+
+run_CSP = CSP = run
+
+
+async def _main(group):
+    engine.set_watch(_watch)
+    try:
+        results = await group
+    except BaseException:
+        await _end_all()
+        if _deadlock:
+            raise DeadlockError(_deadlock)
+        raise
+    await _end_all()
+    if _deadlock:
+        raise DeadlockError(_deadlock)
+    for h in _failed:
+        if not h._asked and not isinstance(h._process._exception, CancelledError):
+            raise h._process._exception
+    return results
+
+
+async def _end_all():
+    # Cancel what was spawned and still runs, and wait for its end.
+    global _all_ended
+    engine.unlisten()
+    cancelled = None
+    while _first is not None:
+        p = _first
+        while p is not None:
+            newer = p._newer
+            p.cancel()
+            p = newer
+        _all_ended = _Join()
+        try:
+            await _parked(_all_ended)
+        except CancelledError as er:
+            cancelled = er
+        _all_ended = None
+    if cancelled is not None:
+        raise cancelled
+
+
+@coroutine
+def _parked(parked):
+    yield engine.park(parked)
+
+
+def _abandon(group):
+    # After an interrupt; what to run next.
+    engine.set_watch(None)
+    engine.unlisten()
+    group.left = -1  # nobody is to be woken at its end
+    group.exception = None
+    return _end_interrupted()
+
+
+async def _end_interrupted():
+    # As _end_all, but what has not ended within half a second stays behind.
+    for i in range(50):
+        if _first is None:
+            break
+        if i == 2:  # the neighbours of who was interrupted have met its poison by now
+            p = _first
+            while p is not None:
+                newer = p._newer
+                p.cancel()
+                p = newer
+        await engine.sleep_ms(10)
+
+
+def _watch():
+    # Rule 12. True if it has found a deadlock and poisoned what waits.
+    global _deadlock
+    waits = []
+    failed = _root.exception is not None  # then the deadlock is only its consequence
+    p = _first
+    while p is not None:
+        parked = engine.waits_on(p)
+        offers = _offers(parked)
+        if offers is None:
+            return False
+        failed = failed or isinstance(parked, Parallel) and parked.exception is not None
+        if offers:
+            waits.append((p, offers))
+        p = p._newer
+    if not waits or _threads_run():
+        return False
+    if not failed and _deadlock is None:
+        _deadlock = report(waits)
+    for p, offers in waits:
+        for o in offers:
+            o.channel.poison()
+    return True
+
+
+def _offers(parked):
+    # What a process waits for: its offers, [] for the end of others, None for what we can't tell.
+    if isinstance(parked, WaitingOffer):
+        offers = [parked]
+    elif isinstance(parked, Parallel):
+        offers = [o for o in parked.offers() if o.alt is parked]
+    elif isinstance(parked, Choice) and not parked._own:
+        offers = parked._offers
+    elif isinstance(parked, _Join):
+        offers = []
+    else:
+        return None
+    for o in offers:
+        if o.channel.external:
+            return None
+    return offers
+
+
+def _threads_run():
+    uthreading = sys.modules.get("uthreading")
+    if uthreading is None:
+        return False
+    me = uthreading.current_thread()
+    for t in uthreading.enumerate():
+        if t is not me:
+            return True
+    return False

@@ -1,0 +1,307 @@
+"""How a coroutine waits and wakes on CPython: every wait is a future of asyncio's own loop.
+
+The same names as in `micro`, which explains them. No private part of asyncio is used here beyond
+the protocol of a bare `yield future` (`_asyncio_future_blocking`).
+"""
+
+import asyncio
+import inspect
+import logging
+import threading
+from asyncio import CancelledError, TimeoutError  # noqa: F401
+from types import coroutine  # noqa: F401
+
+_order = 0
+_later = set()  # tasks to be cancelled as soon as they wait
+_watch = None
+_WATCH_S = 0.5
+
+
+class Parked:
+    """Something that a task waits on, through `park` and `wake`. Subclasses define `cancelled`."""
+
+    future = None
+    timer = None
+    seq = 0
+    outside = False  # whether others than our tasks may wake it, which `set_watch` can't see
+
+    def cancelled(self):
+        """The waiting task is being cancelled. Returns whether it had been woken already."""
+        return False
+
+    def expired(self):
+        """The time limit has passed: called before the task is woken."""
+
+
+class _Wait(asyncio.Future):
+    # The future that one `park` waits on. Task.cancel() calls its cancel().
+    parked = None
+
+    def cancel(self, msg=None):
+        parked = self.parked
+        if parked is None:
+            return super().cancel(msg)
+        self.parked = None
+        unlimit(parked)
+        parked.cancelled()
+        # False if it was woken before: the task then has the error thrown at its next step.
+        return super().cancel(msg)
+
+
+class _LateWait(_Wait):
+    # The wait of a task that is to be cancelled as soon as it waits: it calls this then, before
+    # anybody has had a chance to wake it.
+    def add_done_callback(self, *args, **kwargs):
+        super().add_done_callback(*args, **kwargs)
+        task = asyncio.current_task()
+        if task in _later and not self.done():
+            _later.remove(task)
+            if _is_cancelled(task):
+                self.cancel()
+
+
+class Owned(Parked):
+    """The record of a task that this library started. Subclasses define `ended`."""
+
+    task = None
+
+    def ended(self, value, exception):
+        """The coroutine has returned value, or raised exception."""
+
+    def _done(self, task):
+        if task.cancelled():
+            self.ended(None, CancelledError())
+        elif task.exception() is not None:
+            self.ended(None, task.exception())
+        else:
+            self.ended(task.result(), None)
+
+
+def park(parked):
+    """Make the running task wait, in `yield park(parked)`, until someone calls wake(parked)."""
+    task = asyncio.current_task()
+    wait = (_LateWait if task in _later else _Wait)(loop=asyncio.get_running_loop())
+    wait.parked = parked
+    wait._asyncio_future_blocking = True
+    parked.future = wait
+    task.csp_wait = wait
+    return wait
+
+
+def wake(parked):
+    """Let the task that waits go on."""
+    global _order
+    wait = parked.future
+    if wait is not None and not wait.done():
+        _order += 1
+        parked.seq = _order
+        wait.set_result(None)
+
+
+def park_ms(parked, ms):
+    """park with a time limit: after ms parked.expired() is called and the task goes on."""
+    wait = park(parked)
+    parked.timer = wait.get_loop().call_later(ms / 1000, _expire, parked)
+    return wait
+
+
+def _expire(parked):
+    parked.timer = None
+    if not parked.future.done():
+        parked.expired()
+        wake(parked)
+
+
+def unlimit(parked):
+    """Take back the time limit, before a wake."""
+    if parked.timer is not None:
+        parked.timer.cancel()
+        parked.timer = None
+
+
+def order():
+    """The order, among all wakes, of what is paired now."""
+    return _order + 1
+
+
+def order_of(parked):
+    """The order, among all wakes, of the wake of something whose task has not run since."""
+    return parked.seq
+
+
+def park_behind(parked, owned):
+    """park for so long that an owned task has run again if it has been woken by now."""
+    wait = park(parked)
+    wake(parked)  # as what has woken the other one, this goes through the loop's queue
+    return wait
+
+
+def again():
+    """`yield again()` lets the running task pass through asyncio's queue."""
+
+
+def start(owned, coro):
+    """Make a task of a coroutine, which calls owned.ended at its end."""
+    owned.task = task = asyncio.get_running_loop().create_task(as_coroutine(coro))
+    task.csp_owned = owned
+    task.add_done_callback(owned._done)
+
+
+def as_coroutine(awaitable):
+    """A coroutine that does `await awaitable`; TypeError if that can't be done."""
+    if inspect.iscoroutine(awaitable):
+        return awaitable
+    if inspect.isawaitable(awaitable):
+        return _await(awaitable)
+    raise TypeError("an awaitable is expected")
+
+
+async def _await(awaitable):
+    return await awaitable
+
+
+def unpark():
+    """What the running task has just parked on; it waits there no more."""
+    wait = asyncio.current_task().csp_wait
+    parked = wait.parked
+    wait._asyncio_future_blocking = False
+    wait.parked = None
+    parked.future = None
+    return parked
+
+
+def cancel_later():
+    """Cancel the running task as soon as it waits again."""
+    task = asyncio.current_task()
+    _later.add(task)
+    asyncio.get_running_loop().call_soon(_cancel_again, task)
+
+
+def _cancel_again(task):
+    # It waits, and not through this module; or it has ended.
+    if task not in _later:
+        return
+    _later.remove(task)
+    if _is_cancelled(task):
+        task.cancel()
+        if hasattr(task, "uncancel"):
+            task.uncancel()
+
+
+def _is_cancelled(task):
+    return not hasattr(task, "cancelling") or task.cancelling() > 0  # 3.10 does not know
+
+
+def cancel(owned):
+    """Cancel an owned task that was started; the running one as soon as it waits again."""
+    owned.task.cancel()
+
+
+def waits_on(owned):
+    """What an owned task waits on through this module, or None."""
+    return _waits(owned.task)
+
+
+def _waits(task):
+    wait = getattr(task, "csp_wait", None)
+    return None if wait is None or wait.done() or task.done() else wait.parked
+
+
+def current():
+    """The running task, or None."""
+    return asyncio.current_task() if is_running() else None
+
+
+def is_running():
+    """Whether a loop runs in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def sleep_ms(ms):
+    """asyncio.sleep, in ms."""
+    return asyncio.sleep(ms / 1000)
+
+
+def report(task, exception, message="exception in a task"):
+    """Hand an exception that nobody asked for to the loop's exception handler."""
+    if is_running():
+        context = {"message": message, "exception": exception, "future": task}
+        asyncio.get_running_loop().call_exception_handler(context)
+    else:
+        logging.getLogger("asyncio").error("%s: %r", message, task, exc_info=exception)
+
+
+def run(coro, after=None):
+    """Run a coroutine as the main task; its value. If that is interrupted, run after() then."""
+    if after is None or not hasattr(asyncio, "Runner"):  # 3.10
+        return asyncio.run(coro)
+    with asyncio.Runner() as runner:
+        try:
+            return runner.run(coro)
+        except (KeyboardInterrupt, SystemExit):
+            runner.run(after())
+            raise
+
+
+_listens = None  # None or (loop, its thread)
+
+
+def listen():
+    """From now on other threads may `ask`."""
+    global _listens
+    _listens = asyncio.get_running_loop(), threading.get_ident()
+
+
+def unlisten():
+    """End `listen`; who asks from now on gets False."""
+    global _listens
+    _listens = None
+
+
+def elsewhere():
+    """Whether this is another thread than the loop's that listens."""
+    return _listens is not None and _listens[1] != threading.get_ident()
+
+
+def ask(f, *args):
+    """Call f(*args) in the loop's thread; its value, or False if that loop has ended."""
+    listens = _listens
+    done = threading.Event()
+    box = []
+
+    def call():
+        box.append(f(*args))
+        done.set()
+
+    try:
+        listens[0].call_soon_threadsafe(call)
+    except (RuntimeError, TypeError):
+        return False
+    while not done.wait(0.05):
+        if listens[0].is_closed():
+            return False
+    return box[0]
+
+
+def set_watch(f):
+    """Call f every 500 ms while the loop runs and no foreign task runs outside our operations."""
+    global _watch
+    _watch = f
+    if f is not None:
+        asyncio.get_running_loop().call_later(_WATCH_S, _look, f)
+
+
+def _look(f):
+    if _watch is f:
+        if all(_inside(t) for t in asyncio.all_tasks()):
+            f()
+        asyncio.get_running_loop().call_later(_WATCH_S, _look, f)
+
+
+def _inside(task):
+    parked = _waits(task) or getattr(task, "csp_owned", None)
+    return parked is not None and not parked.outside
