@@ -1,0 +1,61 @@
+"""CSP for MicroPython's threads: processes are threads, joined by channels.
+
+    from upycsp import Channel, Parallel, process, run
+
+    @process
+    def hello(cout):
+        cout("hello")
+
+    @process
+    def world(cin):
+        print(cin(), "world")
+
+    ch = Channel()
+    run(hello(ch.write), world(ch.read))
+
+Names are loaded when they are first used.
+"""
+
+_attrs = {
+    "Channel": "upycsp.channel",
+    "BufferedChannel": "upycsp.channel",
+    "poison_channel": "upycsp.channel",
+    "Alternative": "upycsp.alternative",
+    "Guard": "cspcore.choice",
+    "Skip": "cspcore.choice",
+    "Timer": "cspcore.choice",
+    "process": "upycsp.process",
+    "Parallel": "upycsp.process",
+    "Sequence": "upycsp.process",
+    "Spawn": "upycsp.process",
+    "run": "upycsp.process",
+    "run_CSP": "upycsp.process",
+    "CSP": "upycsp.process",
+    "PoisonException": "cspcore.errors",
+    "ChannelPoisonException": "cspcore.errors",
+    "DeadlockError": "cspcore.errors",
+}
+
+__all__ = tuple(_attrs) + ("plugnplay",)
+
+
+def __getattr__(name):
+    if name in ("channel", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay"):
+        return __import__("upycsp." + name, None, None, ("*",))
+    module = _attrs.get(name)
+    if module is None:
+        raise AttributeError(name)
+    module = __import__(module, None, None, (name,))
+    globals()[name] = value = getattr(module, name)
+    if hasattr(module, "process"):
+        # Importing the file of this name has bound the name to it.
+        globals()["process"] = module.process
+    return value
+
+
+# Loading a module in one thread while another asks for it fails, or worse where there is no GIL:
+# all names are there before the first process starts.
+def _load_all():
+    for name in _attrs:
+        if name not in globals():
+            __getattr__(name)

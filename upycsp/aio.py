@@ -1,0 +1,272 @@
+"""upycsp for process bodies written with async and await, one thread a process.
+
+    @process
+    async def hello(cout):
+        await cout("hello")
+
+The same source runs with uapycsp. There is no event loop: a process awaits what this module
+gives, which blocks its thread, and nothing of asyncio's.
+"""
+
+import sys
+from _thread import allocate_lock, get_ident
+
+from cspcore.choice import Guard, Skip, Timer  # noqa: F401
+from cspcore.errors import ChannelPoisonException, DeadlockError, PoisonException  # noqa: F401
+from cspcore.names import is_operation
+from upycsp import alternative, channel
+from upycsp.channel import poison_channel  # noqa: F401
+from upycsp import process as _load  # noqa: F401
+
+_plain = sys.modules["upycsp.process"]
+
+if sys.implementation.name == "micropython":
+
+    def coroutine(f):
+        return f  # a generator function is what MicroPython makes of an async def
+
+    NOTHING = ()  # `await ()` is None there, without an allocation
+
+    class Awaitable:
+        def __iter__(self):
+            return self._await()
+
+else:
+    from types import coroutine
+
+    class _Nothing:
+        def __await__(self):
+            return iter(())
+
+    NOTHING = _Nothing()
+
+    async def _awaiting(awaitable):
+        return await awaitable
+
+    class Awaitable:
+        def __await__(self):
+            return _awaiting(self._await()).__await__()
+
+
+# Operations, and whatever else is awaited here, are generators that never yield, but to a Parallel
+# that asks what they are. A `yield` at the end that is never reached makes a function a generator.
+
+_asking = None  # the thread whose Parallel asks; guarded by _ask_lock
+_ask_lock = allocate_lock()
+
+
+def _guard_of(operation):
+    # The guard that does the same as an un-awaited operation.
+    global _asking
+    with _ask_lock:
+        _asking = get_ident()
+        try:
+            guard = operation.send(None)
+        finally:
+            _asking = None
+    operation.close()
+    return guard
+
+
+class _Reading:
+    @coroutine
+    def csp_read(self):
+        if _asking is not None and _asking == get_ident():
+            yield self
+        return self.plain()
+
+    __call__ = csp_read
+
+    def __aiter__(self):
+        return self
+
+    @coroutine
+    def __anext__(self):
+        try:
+            return self.plain()
+        except PoisonException:
+            raise StopAsyncIteration
+        yield
+
+    def poison(self):
+        self.plain_poison()
+        return NOTHING
+
+
+class _Writing:
+    @coroutine
+    def csp_write(self, value):
+        if _asking is not None and _asking == get_ident():
+            yield self.alt_pending_write(value)
+        return self.plain(value)
+
+    __call__ = csp_write
+
+    def __aiter__(self):
+        raise TypeError("a write end can't be read")
+
+    def poison(self):
+        self.plain_poison()
+        return NOTHING
+
+
+class ReadEnd(_Reading, channel.ReadEnd):
+    plain = channel.ReadEnd.__call__
+    plain_poison = channel.ReadEnd.poison
+
+
+class AnyReadEnd(_Reading, channel.AnyReadEnd):
+    plain = channel.AnyReadEnd.__call__
+    plain_poison = channel.AnyReadEnd.poison
+
+
+class WriteEnd(_Writing, channel.WriteEnd):
+    plain = channel.WriteEnd.__call__
+    plain_poison = channel.WriteEnd.poison
+
+
+class AnyWriteEnd(_Writing, channel.AnyWriteEnd):
+    plain = channel.AnyWriteEnd.__call__
+    plain_poison = channel.AnyWriteEnd.poison
+
+
+class Channel(channel.Channel):
+    """As upycsp's, with operations that are awaited."""
+
+    _read_end = ReadEnd
+    _write_end = WriteEnd
+
+    def poison(self):
+        channel.Channel.poison(self)
+        return NOTHING
+
+    def close(self):
+        channel.Channel.close(self)
+        return NOTHING
+
+
+class BufferedChannel(channel.BufferedChannel):
+    """As upycsp's, with operations that are awaited."""
+
+    _read_end = AnyReadEnd
+    _write_end = AnyWriteEnd
+
+    def poison(self):
+        channel.BufferedChannel.poison(self)
+        return NOTHING
+
+    def close(self):
+        channel.BufferedChannel.close(self)
+        return NOTHING
+
+
+class Alternative(alternative.Alternative):
+    """As upycsp's, with a selection that is awaited."""
+
+    @coroutine
+    def select(self, fair=False):
+        return alternative.Alternative.select(self, fair)
+        yield
+
+    pri_select = select
+
+    def fair_select(self):
+        return self.select(True)
+
+    __aenter__ = select
+
+    def __aexit__(self, exc_type, exc, traceback):
+        return NOTHING
+
+
+# Processes
+
+
+def _run_through(coro):
+    try:
+        coro.send(None)
+    except StopIteration as er:
+        return er.value
+    coro.close()
+    raise RuntimeError("this process has no event loop: it can await only CSP operations")
+
+
+class Process(_plain.Process, Awaitable):
+    """A process function with its arguments, or a coroutine (args is None); not started yet."""
+
+    def call(self):
+        coro = self._f if self._args is None else _plain.Process.call(self)
+        if not hasattr(coro, "send"):
+            raise TypeError("a process function is an async def")
+        return _run_through(coro)
+
+    def _ends(self):
+        return () if self._args is None else _plain.Process._ends(self)
+
+    @coroutine
+    def _await(self):
+        return Parallel(self).wait_all()[0]
+        yield
+
+
+process = _plain.maker(Process)
+
+
+def _as_process(x):
+    if hasattr(x, "send") and hasattr(x, "throw"):
+        return Process(x, None)
+    return _plain.as_process(x)
+
+
+class Parallel(_plain.Parallel, Awaitable):
+    """As upycsp's; also takes coroutines and un-awaited operations. `await` gives the results."""
+
+    _as_process = staticmethod(_as_process)
+
+    def __init__(self, *members):
+        _plain.Parallel.__init__(self, *[_guard_of(m) if is_operation(m) else m for m in members])
+
+    @coroutine
+    def _await(self):
+        return self.wait_all()
+        yield
+
+
+class Sequence(_plain.Sequence, Awaitable):
+    """As upycsp's; also takes coroutines. `await` gives the results."""
+
+    _as_process = staticmethod(_as_process)
+
+    @coroutine
+    def _await(self):
+        return Parallel(self).wait_all()[0]
+        yield
+
+
+class Spawn(_plain.Spawn, Awaitable):
+    """As upycsp's; also takes a coroutine. `await h` or `await h.join()` gives the value."""
+
+    _as_process = staticmethod(_as_process)
+
+    @coroutine
+    def join(self):
+        return _plain.Spawn.join(self)
+        yield
+
+    _await = join
+
+
+def run(*processes):
+    """As upycsp's; also takes coroutines."""
+    return _plain.run_group(Parallel(*[_as_process(p) for p in processes]), processes)
+
+
+run_CSP = CSP = run
+
+
+def __getattr__(name):
+    if name != "plugnplay":
+        raise AttributeError(name)
+    from upycsp import aio_plugnplay
+
+    return aio_plugnplay

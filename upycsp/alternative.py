@@ -1,0 +1,124 @@
+"""Choice for threads.
+
+    alt = Alternative(cin, cout.alt_pending_write(5), Timer(ms=100))
+    g, v = alt.select()               # the first guard that is ready, in this order
+    with alt as (g, v):               # the same
+"""
+
+from cspcore.channel import POISON, READ
+from cspcore.choice import Choice, Guard, Skip, Timer  # noqa: F401
+from uthreading.clock import Alarm
+from upycsp.wait import Given, lock, own
+
+
+class Alternative(Choice):
+    """A choice among guards: read ends, alt_pending_write, Timer, Skip, users' own."""
+
+    def __init__(self, *guards):
+        Choice.__init__(self, *guards)
+        self._limit = None  # None or (ms, guard): the Timer that is due first
+        self._alarm = Alarm(self._due) if self._own else None
+        self._me = None  # the offer of the thread that waits; not None: in use
+
+    def select(self, fair=False):
+        """Wait until a guard is ready; (guard, value). Of several ready ones the first is taken."""
+        party = None
+        with lock:
+            if self._me is not None:
+                raise RuntimeError("an alternative is used by one process at a time")
+            i = self.poll(self._next if fair else 0)
+            if i >= 0:
+                v, party = self.commit(i)
+            else:
+                if self._limit is not None:
+                    self._start_alarm()
+                self._me = me = own()
+                me.on = self
+                self.post()
+        if i < 0:
+            try:
+                me.wait()
+            except BaseException:
+                self._interrupted(me)
+                raise
+            i = self._chosen
+            with lock:
+                self._me = None
+                if self._own:
+                    self.disable_all()
+            v = self.result()
+        elif party is not None:
+            party.wake()
+        if fair:
+            self._next = i + 1 if i + 1 < len(self.guards) else 0
+        return self.guards[i], v
+
+    pri_select = select
+
+    def fair_select(self):
+        """As select, but a ready guard is passed over at most once per other guard."""
+        return self.select(True)
+
+    __enter__ = select
+
+    def __exit__(self, exc_type, exc, traceback):
+        return False
+
+    def schedule(self, guard, value=None):
+        """A user's guard is ready, with value: true if it was chosen. From any thread."""
+        with lock:
+            if not self.schedule_core(guard, value):
+                return False
+            party = self.party()
+        party.wake()
+        return True
+
+    # What cspcore calls, under lock
+
+    def arm(self, ms, guard):
+        if self._limit is None or ms < self._limit[0]:
+            self._limit = (ms, guard)
+
+    def disarm(self):
+        self._limit = None
+        self._alarm.stop()
+
+    def party(self):
+        me = self._me
+        me.on = None
+        return me
+
+    def _start_alarm(self):
+        try:
+            self._alarm.start(self._limit[0])
+        except BaseException:  # no thread to be had for the clock
+            self.disable_all()
+            raise
+
+    def _due(self, alarm):
+        # In the timer thread. An alarm that is armed again has been overtaken by a later select.
+        with lock:
+            if alarm.due is not None or self._limit is None:
+                return
+            if not self.schedule_core(self._limit[1], None):
+                return
+            party = self.party()
+        party.wake()
+
+    def _interrupted(self, me):
+        party = None
+        with lock:
+            chosen = not self.waits
+            if chosen:
+                o = self._offers[self._chosen]
+                if o is not None and o.op == READ and o.value is not POISON:
+                    party = o.channel.give_back(Given(o.channel, READ), o.value)
+            else:
+                self.withdraw()
+                me.on = None
+            self.disable_all()
+            self._me = None
+        if chosen:
+            me.wait()  # whoever chose releases the bolt, or has done it
+        if party is not None:
+            party.wake()

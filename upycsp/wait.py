@@ -1,0 +1,95 @@
+"""How the offers of this library wait: a thread sleeps on its own lock, its bolt.
+
+One lock, `lock`, guards all channels, alternatives and processes. Each thread has one offer of its
+own, by its ident, which it queues when it has to wait; others touch it only while it is queued,
+under `lock`. A waiting thread's bolt is locked; whoever takes its offer out of the queue releases
+the bolt, once, after letting go of `lock`. So no wake is lost, and none comes twice.
+"""
+
+from _thread import allocate_lock, get_ident
+
+from uthreading import kept
+from cspcore.channel import POISON, READ, TAKEN, WAITING
+from cspcore.channel import Offer as BaseOffer
+
+_SLICE_MS = 5
+_LOOK = 100  # slices between two looks of the watchdog
+look = None  # the watchdog, where the main thread has to call it
+
+lock = allocate_lock()
+offers = {}  # ident -> the thread's own offer; guarded by lock
+
+
+class Offer(BaseOffer):
+    """A thread's own offer.
+
+    Its value is TAKEN while the thread does not wait on it. `on` is what else the thread waits on
+    (an alternative, a Parallel, a Spawn), or None.
+    """
+
+    def __init__(self, ident):
+        BaseOffer.__init__(self, None, READ)
+        self.value = TAKEN
+        self.on = None
+        self.bolt = bolt = allocate_lock()
+        bolt.acquire()
+        self.wake = bolt.release
+        self.wait = bolt.acquire
+        if not kept.may_block() and ident == kept.main_ident:
+            self.wait = self.poll
+
+    def poll(self):
+        # The main thread of a board, where a blocked lock can't be interrupted.
+        slices = 0
+        while not self.bolt.acquire(0):
+            kept.sleep_ms(_SLICE_MS)
+            slices += 1
+            if slices == _LOOK and look is not None:
+                slices = 0
+                look()
+
+    def waits(self):
+        """Whether the thread waits in a plain read or write. Under lock."""
+        if self.op == READ:
+            return self.value is WAITING
+        return self.value is not TAKEN and self.value is not POISON
+
+    def interrupted(self):
+        """An interrupt has ended the wait of a plain operation: it leaves nothing behind."""
+        party = None
+        with lock:
+            value = self.value
+            self.value = TAKEN
+            if value is WAITING or self.op != READ and value is not TAKEN and value is not POISON:
+                self.channel.withdraw(self)
+                return
+            if self.op == READ and value is not POISON:
+                party = self.channel.give_back(Given(self.channel, READ), value)
+        self.wait()  # whoever took the offer releases the bolt, or has done it
+        if party is not None:
+            party.wake()
+
+
+class Given(BaseOffer):
+    """A value that an interrupted reader gave back."""
+
+    def wake(self):
+        pass
+
+
+def own():
+    """The calling thread's offer. Under lock."""
+    ident = get_ident()
+    o = offers.get(ident)
+    if o is None:
+        o = offers[ident] = Offer(ident)
+    return o
+
+
+def wake_chain(party):
+    """Wake a chain that is linked by next. Not under lock."""
+    while party is not None:
+        n = party.next
+        party.next = None  # before it is woken: then the offer is its thread's again
+        party.wake()
+        party = n
