@@ -52,8 +52,16 @@ class Timer(Guard):
 class WriteGuard(Offer):
     """The wish to write one value to a channel: an output guard, or a part of a Parallel."""
 
+    # One is made for each message of a parallel delta: what most of them never use stands here
+    # (two attributes of its own take 0.5 us, eight 1.4 us).
+    op = WRITE
+    alt = None
+    next = None
+    prev = None
+    value = WAITING
+
     def __init__(self, channel, pending):
-        Offer.__init__(self, channel, WRITE)
+        self.channel = channel
         self.pending = pending
 
 

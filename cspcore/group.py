@@ -7,47 +7,62 @@ from cspcore.errors import PoisonException
 class Group:
     """Counts the members of a Parallel that have not ended. Subclasses say how the party waits.
 
-    `members` holds an offer where the member is an operation; `exception` is the first in time.
+    `members` holds an offer where the member is an operation; `exception` is the first in time;
+    `left` counts the members that have not ended.
     """
+
+    exception = None
+    poisoned = False
 
     def begin(self, members):
         self.members = members
         self.left = len(members)
-        self.exception = None
-        self.poisoned = False
 
     def post(self, offer, pending):
         """Let an operation happen now or queue its offer; return whom to wake."""
         ch = offer.channel
-        party = None
-        try:
-            if offer.op == READ:
-                if ch._writers is not None:
-                    offer.value, party = ch.take()
-                    self.stamp(offer)
-                    self.left -= 1
-                    return party
-            else:
-                if ch._readers is not None:
-                    party = ch.give(pending)
-                    self.left -= 1
-                    return party
-                offer.value = pending
-        except PoisonException:
-            offer.value = POISON
-            self.left -= 1
-            return None
+        if offer.op == READ:
+            if ch._writers is not None:
+                return self._take(offer)
+        else:
+            r = ch._readers
+            if r is not None:
+                self.left -= 1
+                if r.alt is None and r.op == READ:
+                    ch.withdraw(r)
+                    r.value = pending
+                    return r
+                return self._give(offer, pending)
+            offer.value = pending
         offer.alt = self
         ch.post(offer)
         return None
+
+    def _take(self, offer):
+        self.left -= 1
+        try:
+            offer.value, party = offer.channel.take()
+        except PoisonException:
+            offer.value = POISON
+            return None
+        self.stamp(offer)
+        return party
+
+    def _give(self, offer, pending):
+        try:
+            return offer.channel.give(pending)
+        except PoisonException:
+            offer.value = POISON
+            return None
 
     def paired(self, offer):
         """One of the offers has met its counterpart, or ends. Returns whom to wake."""
         offer.channel.withdraw(offer)
         offer.alt = None
-        self.stamp(offer)
-        self.left -= 1
-        return None if self.left else self.party()
+        if offer.op == READ:
+            self.stamp(offer)
+        self.left = left = self.left - 1
+        return None if left else self.party()
 
     def withdraw(self):
         """Take all offers that wait out of their queues."""

@@ -107,7 +107,6 @@ class Alternative(engine.Parked, Choice):
 
     def party(self):
         engine.unlimit(self)
-        self.seq = engine.order()
         return self
 
     def expired(self):
@@ -125,7 +124,7 @@ class Alternative(engine.Parked, Choice):
             value = o.value
             self._offers[i] = self._offer(o.channel, READ, i)
             self._chosen = None
-            o.seq = self.seq
+            o.seq = engine.order_of(self)
             party = o.channel.give_back(o, value)
             if party is not None:
                 engine.wake(party)

@@ -184,7 +184,7 @@ class ReadEnd(AnyReadEnd):
         else:
             link(ch._readers, o)
         try:
-            yield engine.park(o)
+            yield o if engine.driven else engine.park(o)
         except BaseException:
             o.drop()
             raise
@@ -244,7 +244,7 @@ class WriteEnd(AnyWriteEnd):
         else:
             link(ch._writers, o)
         try:
-            yield engine.park(o)
+            yield o if engine.driven else engine.park(o)
         except CancelledError:
             if o.value is not TAKEN:
                 raise

@@ -201,9 +201,10 @@ class _Operation:
         self.value = None
 
     def begin(self, group):
-        parked = None
         while self.step(group):
-            parked = engine.unpark()
+            parked = self.value
+            if not isinstance(parked, Offer):
+                parked = engine.unpark()
             if isinstance(parked, Offer):
                 self.offer = parked
                 parked.alt = group
@@ -213,7 +214,7 @@ class _Operation:
     def step(self, group):
         # Runs it on; whether it waits.
         try:
-            self.generator.send(None)
+            self.value = self.generator.send(None)
             return True
         except StopIteration as er:
             self.value = er.value
@@ -235,15 +236,20 @@ class Parallel(engine.Parked, Group, _Awaitable):
     """
 
     next = None
+    _waits = False
+    members = ()
 
     def __init__(self, *members):
-        self.members = None
-        self._args = args = list(members)
-        self._waits = False
-        for i in range(len(args)):
-            m = args[i]
-            if not (isinstance(m, End) and m.op == READ or isinstance(m, WriteGuard)):
-                args[i] = _Operation(m) if is_operation(m) else _as_process(m)
+        self._args = members
+        for m in members:
+            if type(m) is not WriteGuard:
+                self._args = [self._member(m) for m in members]
+                break
+
+    def _member(self, m):
+        if isinstance(m, End) and m.op == READ or isinstance(m, WriteGuard):
+            return m
+        return _Operation(m) if is_operation(m) else _as_process(m)
 
     def _claim(self):
         if self._args is None:
@@ -251,17 +257,22 @@ class Parallel(engine.Parked, Group, _Awaitable):
         for m in self._args:
             if isinstance(m, Process):
                 m._claim(self)
-        self.begin(self._args)
+        self.begin(list(self._args))
         self._args = None
 
     @coroutine
     def _await(self):
-        self._claim()
-        self.left += 1  # itself, so that nobody wakes it before it waits
-        failed = None
-        for i in range(len(self.members)):
-            failed = self._start(i, failed)
-        self.left -= 1
+        if type(self._args) is tuple:
+            self.members = self._args
+            self._args = None
+            self._post_guards()
+        else:
+            self._claim()
+            self.left += 1  # itself, so that nobody wakes it before it waits
+            failed = None
+            for i in range(len(self.members)):
+                failed = self._start(i, failed)
+            self.left -= 1
         while self.left > 0:
             self._waits = True
             try:
@@ -282,10 +293,30 @@ class Parallel(engine.Parked, Group, _Awaitable):
                 self._close()
                 raise self.exception
             engine.cancel_later()
-        results = [self._result(m) for m in self.members]
+        results = []
+        for m in self.members:
+            if type(m) is WriteGuard:
+                if m.value is POISON:
+                    self.poisoned = True
+                results.append(0)
+            else:
+                results.append(self._result(m))
         if self.poisoned:
             raise PoisonException("channel is poisoned")
         return results
+
+    def _post_guards(self):
+        # As _start for each, for write guards alone: a guard that nobody uses serves as the offer.
+        self.left = len(self.members) + 1
+        for m in self.members:
+            if m.alt is not None:
+                self.members = [WriteGuard(m.channel, m.pending) for m in self.members]
+                break
+        for m in self.members:
+            party = self.post(m, m.pending)
+            if party is not None:
+                engine.wake(party)
+        self.left -= 1
 
     def _close(self):
         for m in self.members:

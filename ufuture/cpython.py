@@ -12,7 +12,11 @@ from asyncio import CancelledError, TimeoutError  # noqa: F401
 from types import coroutine  # noqa: F401
 
 _order = 0
-_later = set()  # tasks to be cancelled as soon as they wait
+_stamps = 0  # tells apart what `order` numbers between two wakes
+_STAMPS = 65536
+# The tasks to be cancelled as soon as they wait: true for those that are so only if their
+# cancellation still stands then.
+_later = {}
 _watch = None
 _WATCH_S = 0.5
 
@@ -54,10 +58,8 @@ class _LateWait(_Wait):
     def add_done_callback(self, *args, **kwargs):
         super().add_done_callback(*args, **kwargs)
         task = asyncio.current_task()
-        if task in _later and not self.done():
-            _later.remove(task)
-            if _is_cancelled(task):
-                self.cancel()
+        if task in _later and not self.done() and _is_due(task):
+            self.cancel()
 
 
 class Owned(Parked):
@@ -75,6 +77,9 @@ class Owned(Parked):
             self.ended(None, task.exception())
         else:
             self.ended(task.result(), None)
+
+
+driven = False  # there is no driver here
 
 
 def park(parked):
@@ -120,13 +125,15 @@ def unlimit(parked):
 
 
 def order():
-    """The order, among all wakes, of what is paired now."""
-    return _order + 1
+    """The order, among all wakes, of what is paired now without a wake; no two are the same."""
+    global _stamps
+    _stamps = (_stamps + 1) % (_STAMPS - 1)
+    return _order * _STAMPS + 1 + _stamps
 
 
 def order_of(parked):
     """The order, among all wakes, of the wake of something whose task has not run since."""
-    return parked.seq
+    return parked.seq * _STAMPS
 
 
 def park_behind(parked, owned):
@@ -172,29 +179,34 @@ def unpark():
 
 def cancel_later():
     """Cancel the running task as soon as it waits again."""
-    task = asyncio.current_task()
-    _later.add(task)
-    asyncio.get_running_loop().call_soon(_cancel_again, task)
+    _cancel_later(asyncio.current_task(), True)
+
+
+def _cancel_later(task, if_stands):
+    _later[task] = if_stands
+    task.get_loop().call_soon(_cancel_again, task)
 
 
 def _cancel_again(task):
     # It waits, and not through this module; or it has ended.
-    if task not in _later:
-        return
-    _later.remove(task)
-    if _is_cancelled(task):
+    if task in _later and _is_due(task):
         task.cancel()
         if hasattr(task, "uncancel"):
             task.uncancel()
 
 
-def _is_cancelled(task):
-    return not hasattr(task, "cancelling") or task.cancelling() > 0  # 3.10 does not know
+def _is_due(task):
+    if_stands = _later.pop(task)
+    # CPython 3.10 does not know whether it stands.
+    return not if_stands or not hasattr(task, "cancelling") or task.cancelling() > 0
 
 
 def cancel(owned):
     """Cancel an owned task that was started; the running one as soon as it waits again."""
-    owned.task.cancel()
+    if owned.task is current():
+        _cancel_later(owned.task, False)
+    else:
+        owned.task.cancel()
 
 
 def waits_on(owned):

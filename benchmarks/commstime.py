@@ -1,0 +1,155 @@
+"""CommsTime: the time of one communication, from a number going round.
+
+    Prefix ---- a ---> Delta2 ---- d ---> consumer
+      ^                   |
+      c                   b
+      |                   v
+      +---- Successor <---+
+
+Each message the consumer reads took four communications. The delta writes its two outputs one
+after the other (seq), or both at once: as two guards posted together (par), or as two writer
+processes for each message (par-proc), which is what the thesis's designs do for par.
+
+The process bodies are written once, with async and await; `benchmarks.plain` has those for plain
+calls. Every value is checked.
+"""
+
+from benchmarks import floor, libs, plain
+from benchmarks.harness import Meter, Table
+
+
+def deltas(csp):
+    """The deltas by name."""
+    process = csp.process
+    Parallel = csp.Parallel
+
+    @process
+    async def seq_delta(cin, cout0, cout1):
+        while True:
+            v = await cin()
+            await cout0(v)
+            await cout1(v)
+
+    @process
+    async def par_delta(cin, cout0, cout1):
+        while True:
+            v = await cin()
+            await Parallel(cout0.alt_pending_write(v), cout1.alt_pending_write(v))
+
+    @process
+    async def writer(cout, v):
+        await cout(v)
+
+    @process
+    async def par_proc_delta(cin, cout0, cout1):
+        while True:
+            v = await cin()
+            await Parallel(writer(cout0, v), writer(cout1, v))
+
+    @process
+    async def operations_delta(cin, cout0, cout1):
+        # The asyncio ancestor's: an operation is a coroutine, so it needs no process around it.
+        while True:
+            v = await cin()
+            await Parallel(cout0(v), cout1(v))
+
+    return {"seq": seq_delta, "par": par_delta, "par-proc": par_proc_delta,
+            "operations": operations_delta}
+
+
+def bodies(csp):
+    """The other processes."""
+    process = csp.process
+
+    @process
+    async def prefix(cin, cout):
+        await cout(0)
+        while True:
+            await cout(await cin())
+
+    @process
+    async def successor(cin, cout):
+        while True:
+            await cout(await cin() + 1)
+
+    @process
+    async def consumer(cin, channels, n, meter):
+        first = await cin() + 1
+        if meter.warming:
+            for value in range(first, first + n):
+                meter.fault(await cin() != value)
+            value = first + n
+            while meter.slicing(200, 4):
+                meter.fault(await cin() != value)
+                value += 1
+        else:
+            meter.start()
+            for value in range(first, first + n):
+                if await cin() != value:
+                    meter.fault()
+            meter.stop(4 * n)
+        for ch in channels:
+            ch.poison()
+
+    return prefix, successor, consumer
+
+
+def _network(csp, processes, delta, n, meter):
+    prefix, successor, consumer = processes
+    a = csp.Channel("a")
+    b = csp.Channel("b")
+    c = csp.Channel("c")
+    d = csp.Channel("d")
+    csp.run(prefix(c.read, a.write), delta(a.read, b.write, d.write),
+            successor(b.read, c.write), consumer(d.read, (a, b, c, d), n, meter))
+
+
+def _thesis_delta(lib, delta):
+    # The thesis's one parallel delta, in the cheapest form that its library offers.
+    if delta == "seq":
+        return delta
+    return "par-proc" if lib == "thesis-upycsp" else "operations"
+
+
+def _row(table, lib, api, delta, sizes):
+    csp = libs.load(lib, api, sizes["thesis_queue"])
+    if libs.is_plain(lib, api):
+        processes = plain.commstime(csp)
+        by_name = plain.commstime_deltas(csp)
+    else:
+        processes = bodies(csp)
+        by_name = deltas(csp)
+    thesis = libs.is_thesis(lib)
+    form = by_name[_thesis_delta(lib, delta) if thesis else delta]
+    n = sizes["n"]
+    title = "commstime {} {} {}".format(lib, api or "", delta)
+    warm = Meter(title)
+    _network(csp, processes, form, max(1, n // 10), warm)
+    meter = Meter(title, sizes["runs"])
+    meter.warmed(warm)
+    while meter.next():
+        _network(csp, processes, form, n, meter)
+    base = libs.compared_with(lib)
+    table.row(lib, delta, n, meter, api,
+              base=base and (base, delta if delta in ("seq", "par-proc") else "par"))
+
+
+def _floor_row(table, name, sizes):
+    n = sizes["n"]
+    meter = Meter("commstime " + name, sizes["runs"])
+    while meter.next():
+        floor.BY_NAME[name](n, meter)
+    table.row(name, "seq", n, meter)
+
+
+def main(chosen, apis, sizes):
+    """Prints a row for each library and delta; raises WrongResult."""
+    table = Table("commstime", "us per communication (a cycle / 4), n={} runs={}".format(
+        sizes["n"], sizes["runs"]))
+    for lib, api in libs.each(chosen, apis):
+        for delta in sizes["delta"]:
+            _row(table, lib, api, delta, sizes)
+    if "seq" in sizes["delta"]:
+        for lib in chosen:
+            if lib in libs.FLOORS:
+                _floor_row(table, lib, sizes)

@@ -1,0 +1,91 @@
+"""The keys of the command line: which there are, and what their values may be."""
+
+import config
+
+RUNS = ("commstime", "stressed_alt", "queues", "waiting_queue")
+
+# What a key's value is a list of; a key that is not here takes one number.
+_CHOICES = {
+    "delta": ("seq", "par", "par-proc"),
+    "form": ("with", "select"),
+    "queue": ("deque", "list", "cspcore"),
+    "future": ("rescheduling", "yielding"),
+    "api": ("plain", "aio"),
+}
+_NUMBERS = ("channels", "writers", "sizes", "waiters")
+_YES_NO = ("samples", "baselines")
+
+
+class Usage(Exception):
+    """What was asked for does not exist."""
+
+
+def _number(key, text):
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise Usage("{} takes whole numbers from 1, not {!r}".format(key, text))
+    return value
+
+
+def _numbers(key, text):
+    found = []
+    for part in text.split(","):
+        ends = part.split("-")
+        if len(ends) == 2:
+            found.extend(range(_number(key, ends[0]), _number(key, ends[1]) + 1))
+        else:
+            found.append(_number(key, part))
+    if not found:
+        raise Usage("{} takes a range upwards, not {!r}".format(key, text))
+    return found
+
+
+def among(key, text, choices):
+    """The list of names that a text has, each one of the choices."""
+    found = text.split(",")
+    for name in found:
+        if name not in choices:
+            raise Usage("no {} {!r}; there are: {}".format(key, name, " ".join(choices)))
+    return found
+
+
+def value_of(key, text):
+    """What a key's text means; raises Usage."""
+    if key in _CHOICES:
+        return among(key, text, _CHOICES[key])
+    if key in _NUMBERS:
+        return _numbers(key, text)
+    if key in _YES_NO:
+        return among(key, text, ("yes", "no"))[0] == "yes"
+    if key == "thesis_queue":
+        return among(key, text, ("list", "deque"))[0]
+    return _number(key, text)
+
+
+def of(run):
+    """The keys that a run takes, with their values if none are given."""
+    found = {"samples": "no"}
+    if run != "queues":
+        found["lib"] = config.LIB if run in RUNS else "all"
+        found["api"] = "plain,aio"
+        found["baselines"] = "yes" if config.BASELINES else "no"
+        found["thesis_queue"] = config.THESIS_QUEUE
+    if run in RUNS:
+        found.update(config.SIZES[run])
+    return found
+
+
+def values(name, sizes, given):
+    """The value of each of a benchmark's keys but lib, checked."""
+    texts = of(name)
+    texts.update(sizes)
+    found = {}
+    for key in texts:
+        if key != "lib":
+            found[key] = value_of(key, str(given.get(key, texts[key])))
+    if "channels" in found and len(found["channels"]) != len(found["writers"]):
+        raise Usage("channels and writers take equally many numbers")
+    return found

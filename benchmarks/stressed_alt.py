@@ -1,0 +1,95 @@
+"""Stressed alternatives: the time of one select among channels whose writers write for ever.
+
+    W writers ==> channel 0   ---+
+    W writers ==> channel 1   ---+---> reader, which selects over all of them
+    ...                          |
+    W writers ==> channel C-1 ---+
+
+The reader waits until all writers run, selects `with alt as (g, v)` or with `alt.select()`, and
+poisons the channels in the end. Every writer then says how many writes succeeded and their sum,
+and all of them together have to be what the reader got.
+"""
+
+from benchmarks import libs, plain
+from benchmarks.harness import Meter, Table
+
+
+def bodies(csp):
+    """The writer and the reader."""
+    process = csp.process
+    PoisonException = csp.PoisonException
+
+    @process
+    async def writer(cout, ready):
+        value = total = 0
+        try:
+            await ready(0)
+            while True:
+                await cout(value)
+                total += value
+                value += 1
+        except PoisonException:
+            return value, total
+
+    @process
+    async def reader(alt, ready, writers, channels, form, n, meter):
+        count = total = 0
+        for _ in range(writers):
+            await ready()
+        for _ in range(n // 10):
+            g, v = await alt.select()
+            total += v
+            count += 1
+        while meter.slicing(min(n, 1000), 1):
+            g, v = await alt.select()
+            total += v
+            count += 1
+        while meter.next():
+            meter.start()
+            if form == "with":
+                for _ in range(n):
+                    async with alt as (g, v):
+                        total += v
+            else:
+                for _ in range(n):
+                    g, v = await alt.select()
+                    total += v
+            meter.stop(n)
+            count += n
+        for ch in channels:
+            ch.poison()
+        return count, total
+
+    return writer, reader
+
+
+def _row(table, lib, api, shape, form, sizes):
+    csp = libs.load(lib, api, sizes["thesis_queue"])
+    processes = plain.stressed_alt(csp) if libs.is_plain(lib, api) else bodies(csp)
+    writer, reader = processes
+    n = sizes["selects"]
+    variant = "{}x{}-{}".format(shape[0], shape[1], form)
+    meter = Meter("stressed_alt {} {} {}".format(lib, api or "", variant), sizes["runs"])
+    ready = csp.Channel("ready")
+    channels = [csp.Channel("c{}".format(i)) for i in range(shape[0])]
+    alt = csp.Alternative(*[ch.read for ch in channels])
+    procs = [reader(alt, ready.read, shape[0] * shape[1], channels, form, n, meter)]
+    for ch in channels:
+        for _ in range(shape[1]):
+            procs.append(writer(ch.write, ready.write))
+    results = csp.run(*procs)
+    count, total = results[0]
+    meter.fault(count != sum([r[0] for r in results[1:]]))
+    meter.fault(total != sum([r[1] for r in results[1:]]))
+    base = libs.compared_with(lib)
+    table.row(lib, variant, n, meter, api, base=base and (base, variant))
+
+
+def main(chosen, apis, sizes):
+    """Prints a row for each library, channels x writers and form; raises WrongResult."""
+    table = Table("stressed_alt", "us per select, channels x writers, selects={} runs={}".format(
+        sizes["selects"], sizes["runs"]))
+    for lib, api in libs.each(chosen, apis):
+        for shape in zip(sizes["channels"], sizes["writers"]):
+            for form in sizes["form"]:
+                _row(table, lib, api, shape, form, sizes)

@@ -1,0 +1,84 @@
+"""What runs: the library, the benchmark and its sizes.
+
+A board takes no arguments, so this file decides everything there: edit it and copy it over. On
+the Unix port and CPython `main.py [run] [key=value ...]` overrides it for one run.
+
+    import config
+    csp = config.csp()      # Channel, Alternative, Parallel, ... for bodies with async and await
+"""
+
+import sys
+
+LIB = "uapycsp"             # uapycsp (coroutines) or upycsp (threads)
+RUN = "commstime"           # commstime, stressed_alt, queues, waiting_queue, quick or all
+FUTURE = "rescheduling"     # what ufuture.create_future() makes: rescheduling or yielding
+
+ON_PC = sys.platform in ("linux", "darwin", "win32")
+
+# Rows of the thesis's own designs beside those of LIB.
+BASELINES = ON_PC
+
+# What a channel of the thesis's asyncio design keeps its waiting operations in: list or deque.
+THESIS_QUEUE = "list"
+
+# The sizes of each run, which are also the keys it takes on the command line. Lists are written
+# with commas, ranges as 1-30. They are the thesis's, for a PC and for a board; only that the heap
+# has no room for 16000 offers, so that the channels' own queue is measured up to `offers` of them.
+if ON_PC:
+    SIZES = {
+        "commstime": {"delta": "seq,par,par-proc", "n": 5000, "runs": 100},
+        "stressed_alt": {
+            "channels": "5,100", "writers": "2,5", "form": "with,select",
+            "selects": 5000, "runs": 100,
+        },
+        "queues": {
+            "queue": "deque,list,cspcore", "sizes": "500,1000,2000,4000,8000,16000",
+            "offers": 4000, "runs": 500,
+        },
+        "waiting_queue": {"future": "rescheduling,yielding", "waiters": "1-30", "n": 1000,
+                          "runs": 100},
+    }
+    QUICK = {
+        "commstime": {"delta": "seq,par,par-proc", "n": 1000, "runs": 7},
+        "stressed_alt": {
+            "channels": "5,100", "writers": "2,5", "form": "with,select",
+            "selects": 500, "runs": 5,
+        },
+        "queues": {"queue": "deque,list,cspcore", "sizes": "500,4000", "offers": 4000,
+                   "runs": 20},
+        "waiting_queue": {"future": "rescheduling,yielding", "waiters": "1,10,30", "n": 500,
+                          "runs": 5},
+    }
+else:
+    # An ESP32 has room for 15 threads: 5 channels with 2 writers each are 11 processes.
+    SIZES = {
+        "commstime": {"delta": "seq,par,par-proc", "n": 200, "runs": 100},
+        "stressed_alt": {
+            "channels": "5", "writers": "2", "form": "with,select", "selects": 200, "runs": 100,
+        },
+        "queues": {
+            "queue": "deque,list,cspcore", "sizes": "50,100,200,400,800,1600", "offers": 400,
+            "runs": 500,
+        },
+        "waiting_queue": {"future": "rescheduling,yielding", "waiters": "1-10", "n": 100,
+                          "runs": 100},
+    }
+    QUICK = {
+        "commstime": {"delta": "seq,par,par-proc", "n": 50, "runs": 5},
+        "stressed_alt": {
+            "channels": "5", "writers": "2", "form": "with,select", "selects": 50, "runs": 5,
+        },
+        "queues": {"queue": "deque,list,cspcore", "sizes": "50,400", "offers": 400, "runs": 5},
+        "waiting_queue": {"future": "rescheduling,yielding", "waiters": "1,5", "n": 50, "runs": 5},
+    }
+
+
+def csp():
+    """The configured library, as a module to be used with async and await."""
+    if LIB == "uapycsp":
+        import uapycsp
+        return uapycsp
+    if LIB == "upycsp":
+        import upycsp.aio
+        return upycsp.aio
+    raise ValueError("no library {!r}".format(LIB))

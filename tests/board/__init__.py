@@ -1,0 +1,1 @@
+"""A board without a board: see board.py."""

@@ -1,0 +1,266 @@
+"""Behaves as an ESP32 with MicroPython, on a pseudo-terminal; for mpremote and for tests.
+
+    python board.py FOLDER        prints the name of its port, runs until it is interrupted
+
+FOLDER is the board's flash. The Unix port of MicroPython runs behind the port; this program adds
+what a board has: `/` is the flash, boot.py and main.py run at the start, Ctrl-D at a prompt is a
+soft reset (without main.py if the raw REPL asked for it), so is sys.exit() in main.py, Ctrl-C
+interrupts code that runs, machine.reset() starts anew, and the heap has the ESP32's size.
+
+Between reset and prompt the board is in these phases:
+  starting   the interpreter comes up; what the host sends is kept
+  entering   only after a soft reset from the raw REPL: boot.py runs, and then this program
+             switches to the raw REPL itself; what the host sends is kept
+  up         main.py, or what the host sent, runs, or a prompt is shown
+"""
+
+import argparse
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import sys
+import tty
+
+if __package__:
+    from . import wheel
+else:
+    import wheel
+
+# What MicroPython tells this program: one of these letters after MARK.
+MARK = b"\x1e"
+STARTED, EXITED, RESET = b"s", b"x", b"r"
+
+PROMPT = b">>> "
+RAW_PROMPT = b"raw REPL; CTRL-B to exit"
+
+# Runs inside MicroPython before the prompt. -c has put its own words into sys.argv.
+BOOT = """
+def _boot(flash, with_main):
+    import sys, time, vfs, os
+
+    def tell(letter):
+        sys.stdout.write("\\x1e" + letter)
+
+    class Machine:
+        @staticmethod
+        def reset():
+            tell("r")
+            while True:
+                time.sleep(1)
+
+        @staticmethod
+        def soft_reset():
+            sys.exit()
+
+    try:
+        sys.argv[:] = []
+        vfs.umount("/")
+        vfs.mount(vfs.VfsPosix(flash), "/")
+        os.chdir("/")
+        sys.path[:] = ["", ".frozen", "/lib"]
+        sys.modules["machine"] = Machine
+        tell("s")
+        for name in ("boot.py", "main.py") if with_main else ("boot.py",):
+            if name in os.listdir("/"):
+                execfile(name)
+    except SystemExit:
+        tell("x")
+        while True:
+            time.sleep(1)
+    except BaseException as error:
+        sys.print_exception(error)
+
+_boot({!r}, {!r})
+del _boot
+"""
+
+KEPT = 256 * 1024  # bytes of output kept while nobody reads; older ones are lost
+
+
+class Board:
+    def __init__(self, flash, micropython, heap="222K", log=None):
+        self.flash = os.path.abspath(flash)
+        self._interrupt = signal.SIGINT
+        self._command = [micropython]
+        python = wheel.interpreter(micropython)
+        if python:
+            self._interrupt = wheel.SIGNAL
+            self._command = [python, wheel.__file__]
+        self.heap = heap
+        self.log = log or (lambda text: None)
+        # The board keeps both ends open, so that the port outlives its users.
+        self.host, self._port_end = pty.openpty()
+        tty.setraw(self._port_end)
+        os.set_blocking(self.host, False)
+        self.port = os.ttyname(self._port_end)
+        self._to_host = b""
+        self._from_host = b""
+        self._raw = False
+        self._launch(with_main=True)
+
+    def _launch(self, with_main):
+        self._phase = "starting"
+        self._with_main = with_main
+        self._unread = b""
+        self._last = b""
+        self._seen = b""
+        self._to_child = b""
+        words = [*self._command, "-X", "heapsize=" + self.heap, "-i"]
+        words += ["-c", BOOT.format(self.flash, with_main)]
+        env = dict(os.environ, MICROPYPATH=".frozen", TERM="dumb")
+        # There the prompt would keep its history.
+        env.pop("HOME", None)
+        self.pid, self.child = pty.fork()
+        if self.pid == 0:
+            tty.setraw(0)
+            try:
+                os.execvpe(words[0], words, env)
+            finally:
+                os._exit(127)
+        os.set_blocking(self.child, False)
+
+    def run(self, tie=None):
+        """Serves until the file `tie` ends, SystemExit or KeyboardInterrupt."""
+        self._tie = [] if tie is None else [tie]
+        try:
+            while self._serve():
+                pass
+        finally:
+            self._kill()
+
+    def _serve(self):
+        """Passes on what there is; False at the end."""
+        writable = [self.host] if self._to_host else []
+        writable += [self.child] if self._to_child else []
+        readable = [self.host, self.child, *self._tie]
+        readable, writable, _ = select.select(readable, writable, [])
+        if self._tie and self._tie[0] in readable:
+            return False
+        if self.host in writable:
+            self._to_host = self._to_host[os.write(self.host, self._to_host) :]
+        if self.child in writable:
+            self._to_child = self._to_child[os.write(self.child, self._to_child) :]
+        if self.host in readable:
+            self._from_host += os.read(self.host, 4096)
+        if self.child in readable:
+            try:
+                data = os.read(self.child, 4096)
+            except OSError:  # Linux's way to say that the other end is closed
+                data = b""
+            if data:
+                self._printed(data)
+            else:
+                self._ended()
+        if self._phase == "up":
+            self._obey()
+        return True
+
+    # From the interpreter to the host
+
+    def _printed(self, data):
+        data = self._unread + data
+        self._unread = b""
+        while MARK in data:
+            before, data = data.split(MARK, 1)
+            self._say(before)
+            if not data:
+                self._unread = MARK
+                return
+            letter, data = data[:1], data[1:]
+            if letter == STARTED:
+                self._phase = "up" if self._with_main else "entering"
+            elif letter in (EXITED, RESET):
+                self.log("reset" if letter == RESET else "exit")
+                self._restart(hard=letter == RESET)
+                return
+        if self._phase != "entering":
+            self._say(data)
+        elif data.endswith(PROMPT):
+            # As a board does, show no friendly prompt on the way to the raw one.
+            self._phase = "up"
+            self._to_child += b"\x01"
+            self._say(data[: data.rindex(b"MicroPython ")])
+        else:
+            self._unread = data
+
+    def _say(self, data):
+        # A board's newline is two characters.
+        for line in data.splitlines(keepends=True):
+            bare = line.endswith(b"\n") and not (self._last + line).endswith(b"\r\n")
+            self._to_host += line[:-1] + b"\r\n" if bare else line
+            self._last = line[-1:]
+        self._to_host = self._to_host[-KEPT:]
+        # The prompts may come in pieces.
+        seen = self._seen + data
+        if seen.rfind(RAW_PROMPT) != seen.rfind(PROMPT):
+            self._raw = seen.rfind(RAW_PROMPT) > seen.rfind(PROMPT)
+        self._seen = seen[-len(RAW_PROMPT) :]
+
+    def _ended(self):
+        """The interpreter has ended: a soft reset, or something that no board does."""
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self.pid = None
+        self.log("ended {}".format(status))
+        if status == 127:
+            raise SystemExit("can't run {}".format(self._command[0]))
+        self._restart()
+
+    def _restart(self, hard=False):
+        self._kill()
+        if hard:
+            self._raw = False
+            self._from_host = b""
+        else:
+            self._to_host += b"MPY: soft reboot\r\n"
+        self._launch(with_main=not self._raw)
+
+    def _kill(self):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.pid = None
+        os.close(self.child)
+
+    # From the host to the interpreter
+
+    def _obey(self):
+        data, self._from_host = self._from_host, b""
+        for part in re.split(b"(\x03)", data):
+            if part == b"\x03" and self._interruptible():
+                os.kill(self.pid, self._interrupt)
+            else:
+                self._to_child += part
+
+    def _interruptible(self):
+        """Whether code runs: MicroPython has a handler for SIGINT only then."""
+        with open("/proc/{}/status".format(self.pid)) as file:
+            caught = next(line.split()[1] for line in file if line.startswith("SigCgt:"))
+        return bool(int(caught, 16) & 1 << (signal.SIGINT - 1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="A MicroPython board on a pseudo-terminal.")
+    parser.add_argument("folder", help="the board's flash")
+    parser.add_argument("--micropython", default=os.environ.get("MICROPYTHON", "micropython"))
+    parser.add_argument("--tied", action="store_true", help="end when stdin ends")
+    parser.add_argument("--heap", default="222K", help="default: an ESP32's, in 64-bit words")
+    options = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(0))
+
+    def log(text):
+        print(text, flush=True)
+
+    micropython = shutil.which(options.micropython)
+    if not micropython:
+        parser.error("no program {}: see --micropython".format(options.micropython))
+    board = Board(options.folder, micropython, options.heap, log)
+    log(board.port)
+    board.run(sys.stdin if options.tied else None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Lets pytest run test functions inside MicroPython and CPython: see collect.py."""

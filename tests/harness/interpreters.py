@@ -1,0 +1,47 @@
+"""Which interpreters there are to test, and how each is started."""
+
+import os
+import pathlib
+import shutil
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NAMES = ("micropython", "cpython")
+
+
+def micropython():
+    """The MicroPython to use, as a path, or None: MICROPYTHON, else the wheel's, else on PATH."""
+    named = os.environ.get("MICROPYTHON")
+    if named:
+        # A path stays as it is even if nothing is there, so that its tests fail and say so.
+        return shutil.which(named) or named
+    places = [pathlib.Path(sys.executable).parent, ROOT / ".venv" / "bin"]
+    found = [str(p / "micropython") for p in places if os.access(p / "micropython", os.X_OK)]
+    return found[0] if found else shutil.which("micropython")
+
+
+def cpython():
+    """The CPython to use: CPYTHON, else the one that runs pytest."""
+    return os.environ.get("CPYTHON") or sys.executable
+
+
+def command(name, heap=None):
+    """The words that start an interpreter, None if it is missing."""
+    if name == "cpython":
+        return [cpython(), "-u"]
+    program = micropython()
+    if program is None:
+        return None
+    return [program] + (["-X", "heapsize=" + str(heap)] if heap else [])
+
+
+def environment():
+    """The environment of every interpreter under test."""
+    env = dict(os.environ)
+    # .frozen holds asyncio: without it MicroPython has none.
+    env["MICROPYPATH"] = "{}:.frozen".format(ROOT)
+    env["PYTHONIOENCODING"] = "utf-8"
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
+    # A crash says where.
+    env["PYTHONFAULTHANDLER"] = "1"
+    return env

@@ -1,0 +1,26 @@
+"""Turns a test written with async and await into one of plain calls, line for line."""
+
+import io
+import pathlib
+import tokenize
+
+
+def strip(source):
+    """Returns the source without its words async and await; strings and comments stay."""
+    lines = source.splitlines(keepends=True)
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    # From the end, so that the columns of the tokens before stay right.
+    for token, after in reversed(list(zip(tokens, tokens[1:]))):
+        if token.type == tokenize.NAME and token.string in ("async", "await"):
+            row, start = token.start
+            end = after.start[1] if after.start[0] == row else token.end[1]
+            lines[row - 1] = lines[row - 1][:start] + lines[row - 1][end:]
+    return "".join(lines)
+
+
+def stage(test, folder):
+    """Writes the stripped test, and the helpers beside it, into the folder."""
+    for path in sorted(test.parent.glob("*.py")):
+        if path == test or not path.name.startswith(("test_", "conftest")):
+            text = strip(path.read_text(encoding="utf-8"))
+            pathlib.Path(folder, path.name).write_text(text, encoding="utf-8")

@@ -1,0 +1,261 @@
+"""What the rules' tests share; written once, for uapycsp, upycsp.aio and plain upycsp.
+
+The library under test is imported as `csp`. For plain upycsp this file and the tests are read with
+the words that make a function a coroutine, or wait for one, taken out; where that is not enough,
+LIB decides.
+"""
+
+import _thread
+import sys
+import time
+
+import csp
+
+try:
+    import asyncio
+except ImportError:
+    import uasyncio as asyncio
+
+LIB = {"uapycsp": "uapycsp", "upycsp.aio": "aio", "upycsp": "upycsp"}[csp.__name__]
+AWAITABLE = LIB != "upycsp"
+THREADS = LIB != "uapycsp"
+MICROPYTHON = sys.implementation.name == "micropython"
+
+LIMIT_MS = 5000
+POISONED = "poisoned"
+
+
+class SkipTest(Exception):
+    pass
+
+
+def skip(reason):
+    raise SkipTest(reason)
+
+
+# Time
+
+if hasattr(time, "ticks_ms"):
+    ticks_ms = time.ticks_ms
+    ticks_diff = time.ticks_diff
+else:
+
+    def ticks_ms():
+        return time.monotonic_ns() // 1000000
+
+    def ticks_diff(end, start):
+        return end - start
+
+
+if hasattr(time, "sleep_ms"):
+    block_ms = time.sleep_ms
+else:
+
+    def block_ms(n):
+        time.sleep(n / 1000)
+
+
+if LIB == "uapycsp":
+
+    async def sleep_ms(n):
+        if hasattr(asyncio, "sleep_ms"):
+            await asyncio.sleep_ms(n)
+        else:
+            await asyncio.sleep(n / 1000)
+
+else:
+
+    async def sleep_ms(n):
+        block_ms(n)
+
+
+async def until(condition):
+    """Waits for a state; fails after five seconds."""
+    start = ticks_ms()
+    while not condition():
+        if ticks_diff(ticks_ms(), start) > LIMIT_MS:
+            raise AssertionError("the state waited for did not come about in %d ms" % LIMIT_MS)
+        await sleep_ms(1)
+
+
+def until_blocking(condition):
+    """The same where no process runs: before and after `csp.run`."""
+    start = ticks_ms()
+    while not condition():
+        if ticks_diff(ticks_ms(), start) > LIMIT_MS:
+            raise AssertionError("the state waited for did not come about in %d ms" % LIMIT_MS)
+        block_ms(1)
+
+
+async def settle():
+    """Every other process gets its chance to do what it must not; there is no state for that."""
+    if LIB == "uapycsp":
+        for _ in range(20):
+            await sleep_ms(0)
+    else:
+        block_ms(10)
+
+
+# Composition: what is awaited in two of the variants is run, or joined, in the third
+
+if AWAITABLE:
+
+    async def par(*processes):
+        return await csp.Parallel(*processes)
+
+    async def seq(*processes):
+        return await csp.Sequence(*processes)
+
+    async def join(handle):
+        return await handle
+
+else:
+
+    def par(*processes):
+        return csp.Parallel(*processes).run().retval
+
+    def seq(*processes):
+        return csp.Sequence(*processes).run().retval
+
+    def join(handle):
+        return handle.join()
+
+
+async def join_all(handles):
+    results = []
+    for h in handles:
+        results.append(await join(h))
+    return results
+
+
+# Without a GIL a list that two threads use must be locked; the price is paid everywhere.
+
+
+class Log:
+    def __init__(self):
+        self._lock = _thread.allocate_lock()
+        self._items = []
+
+    def add(self, item):
+        with self._lock:
+            self._items.append(item)
+
+    def items(self):
+        with self._lock:
+            return self._items[:]
+
+    def count(self):
+        with self._lock:
+            return len(self._items)
+
+    def has(self, item):
+        with self._lock:
+            return item in self._items
+
+
+class raises:
+    """with raises(ValueError) as e: ...; the exception is then e.value."""
+
+    def __init__(self, *classes):
+        self.classes = classes
+        self.value = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        if kind is None:
+            raise AssertionError(
+                "%s was not raised" % " or ".join(c.__name__ for c in self.classes)
+            )
+        if not issubclass(kind, self.classes):
+            return False
+        self.value = value
+        return True
+
+
+def sentence(error):
+    """True if the error's text is one short lower-case sentence."""
+    text = str(error)
+    if not text or len(text) > 100 or "\n" in text:
+        return False
+    return text[0] == text[0].lower()
+
+
+def idle(*channels):
+    """True if nothing is posted on the channels and their invariants hold."""
+    for ch in channels:
+        ch.verify()
+        if ch.queue_len():
+            return False
+    return True
+
+
+# Processes with one operation each; poisoned, they end normally, so that they propagate nothing
+
+
+@csp.process
+async def take(cin):
+    try:
+        return await cin()
+    except csp.PoisonException:
+        return POISONED
+
+
+@csp.process
+async def give(cout, value):
+    try:
+        return await cout(value)
+    except csp.PoisonException:
+        return POISONED
+
+
+@csp.process
+async def choose(*guards):
+    try:
+        return await csp.Alternative(*guards).select()
+    except csp.PoisonException:
+        return POISONED
+
+
+@csp.process
+async def take_into(cin, log, tag):
+    log.add((tag, await cin()))
+
+
+@csp.process
+async def give_from(cout, values, log=None, tag=None):
+    for v in values:
+        await cout(v)
+        if log is not None:
+            log.add((tag, v))
+
+
+@csp.process
+async def collect(cin, log):
+    async for v in cin:
+        log.add(v)
+
+
+async def posted(ch, process, n):
+    """Starts the process and returns its handle when the channel's queue has grown to n."""
+    h = csp.Spawn(process)
+    await until(lambda: ch.queue_len() == n)
+    return h
+
+
+async def waiting_readers(ch, n):
+    """n readers, the oldest first; each is a handle whose value is what it read."""
+    handles = []
+    for i in range(n):
+        handles.append(await posted(ch, take(ch.read), i + 1))
+    return handles
+
+
+async def waiting_writers(ch, values):
+    """A writer for each value, the oldest first."""
+    handles = []
+    before = ch.queue_len()
+    for i, v in enumerate(values):
+        handles.append(await posted(ch, give(ch.write, v), before + i + 1))
+    return handles

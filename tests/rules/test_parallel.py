@@ -1,0 +1,391 @@
+"""Parallel: results in order, composable, and operations posted together."""
+
+import csp
+
+from rules_support import (
+    AWAITABLE,
+    LIB,
+    POISONED,
+    Log,
+    idle,
+    join,
+    join_all,
+    par,
+    posted,
+    raises,
+    seq,
+    settle,
+    skip,
+    take,
+    until,
+    waiting_readers,
+    waiting_writers,
+)
+
+
+@csp.process
+async def returns(v):
+    return v
+
+
+@csp.process
+async def adds(log, v):
+    log.add(v)
+    return v
+
+
+async def test_results_come_in_the_order_of_the_arguments():
+    assert await par(returns(1), returns("b"), returns(None), returns([4])) == [1, "b", None, [4]]
+
+
+async def test_results_are_in_order_even_if_the_processes_end_in_another():
+    a, b, c = [csp.Channel(n) for n in "abc"]
+    res = await par(ends_after(None, b, 1), ends_after(c, a, 2), ends_after(b, c, 3))
+    assert res == [1, 2, 3]
+
+
+@csp.process
+async def ends_after(cin, cout, v):
+    # Poison passes the turn on: each ends when the one before it has.
+    if cin is not None:
+        async for _ in cin.read:
+            pass
+    cout.poison()
+    return v
+
+
+async def test_members_run_at_the_same_time():
+    a = csp.Channel("a")
+    b = csp.Channel("b")
+    assert await par(swap(a.read, b.write, 1, True), swap(b.read, a.write, 2, False)) == [2, 1]
+
+
+@csp.process
+async def swap(cin, cout, v, write_first):
+    if write_first:
+        await cout(v)
+        return await cin()
+    got = await cin()
+    await cout(v)
+    return got
+
+
+async def test_parallel_waits_for_all_its_members():
+    a = csp.Channel("a")
+    b = csp.Channel("b")
+    h = csp.Spawn(parallel_of_takes(a, b))
+    await until(lambda: a.queue_len() == 1 and b.queue_len() == 1)
+    await a.write(1)
+    await settle()
+    assert not h.done()
+    await b.write(2)
+    assert await join(h) == [1, 2]
+
+
+@csp.process
+async def parallel_of_takes(a, b):
+    return await par(take(a.read), take(b.read))
+
+
+async def test_an_empty_parallel_ends_with_no_results():
+    assert await par() == []
+
+
+async def test_parallel_and_sequence_nest():
+    log = Log()
+    res = await par(
+        returns(0),
+        csp.Sequence(
+            adds(log, 1), csp.Parallel(adds(log, 2), adds(log, 3), csp.Sequence(adds(log, 4)))
+        ),
+        csp.Parallel(),
+    )
+    assert res == [0, [1, [2, 3, [4]]], []]
+    assert log.items()[0] == 1
+    assert sorted(log.items()) == [1, 2, 3, 4]
+
+
+async def test_parallel_inside_a_sequence_ends_before_the_next_member():
+    log = Log()
+    res = await seq(
+        csp.Parallel(adds(log, 1), adds(log, 1)),
+        adds(log, 2),
+        csp.Parallel(adds(log, 3), adds(log, 3)),
+    )
+    assert res == [[1, 1], 2, [3, 3]]
+    assert log.items() == [1, 1, 2, 3, 3]
+
+
+async def test_plain_run_returns_the_parallel_and_retval_holds_the_list():
+    if LIB != "upycsp":
+        skip("plain upycsp only")
+    p = csp.Parallel(returns(1), returns(2))
+    assert p.run() is p
+    assert p.retval == [1, 2]
+    s = csp.Sequence(returns(3), returns(4))
+    assert s.run() is s
+    assert s.retval == [3, 4]
+
+
+async def test_a_plain_coroutine_is_a_process():
+    if not AWAITABLE:
+        skip("plain upycsp has no coroutines")
+    ch = csp.Channel("c")
+    res = await par(coroutine(ch.write, 5), returns(1), coroutine_reads(ch.read))
+    assert res == [0, 1, 5]
+    assert await seq(coroutine_returns(1), coroutine_returns(2)) == [1, 2]
+    assert await csp.Spawn(coroutine_returns(3)) == 3
+
+
+async def coroutine(cout, v):
+    return await cout(v)
+
+
+async def coroutine_reads(cin):
+    return await cin()
+
+
+async def coroutine_returns(v):
+    return v
+
+
+async def test_a_process_may_be_awaited_directly():
+    if not AWAITABLE:
+        skip("plain upycsp awaits nothing")
+    assert await returns(7) == 7
+    ch = csp.Channel("c")
+    (h,) = await waiting_writers(ch, ("v",))
+    assert await take(ch.read) == "v"
+    assert await join(h) == 0
+
+
+# Guards as members: posted together, none of them a process
+
+
+async def test_parallel_takes_read_ends():
+    a, b, c = [csp.Channel(n) for n in "abc"]
+    writers = []
+    for ch, v in ((a, 1), (b, 2), (c, 3)):
+        writers += await waiting_writers(ch, (v,))
+    assert await par(a.read, b.read, c.read) == [1, 2, 3]
+    assert await join_all(writers) == [0, 0, 0]
+    assert idle(a, b, c)
+
+
+async def test_parallel_takes_write_guards():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    readers = await waiting_readers(a, 1) + await waiting_readers(b, 1)
+    assert await par(a.write.alt_pending_write("x"), b.write.alt_pending_write("y")) == [0, 0]
+    assert await join_all(readers) == ["x", "y"]
+    assert idle(a, b)
+
+
+async def test_guards_are_posted_together_and_end_in_any_order():
+    a, b, c = [csp.Channel(n) for n in "abc"]
+    h = csp.Spawn(parallel_of(a.read, b.write.alt_pending_write("b"), c.read))
+    await until(lambda: [ch.queue_len() for ch in (a, b, c)] == [1, 1, 1])
+    await c.write(3)
+    assert await b.read() == "b"
+    await settle()
+    assert not h.done()
+    a.verify()
+    await a.write(1)
+    assert await join(h) == [1, 0, 3]
+    assert idle(a, b, c)
+
+
+@csp.process(propagate=False)
+async def parallel_of(*members):
+    return await par(*members)
+
+
+async def test_read_and_write_of_one_channel_in_one_parallel_meet():
+    ch = csp.Channel("c")
+    assert await par(ch.read, ch.write.alt_pending_write(5)) == [5, 0]
+    assert await par(ch.write.alt_pending_write(6), ch.read) == [0, 6]
+    assert idle(ch)
+
+
+async def test_two_guards_on_one_channel_keep_their_order():
+    ch = csp.Channel("c")
+    h = csp.Spawn(parallel_of(ch.write.alt_pending_write(1), ch.write.alt_pending_write(2)))
+    await until(lambda: ch.queue_len() == 2)
+    assert [await ch.read(), await ch.read()] == [1, 2]
+    assert await join(h) == [0, 0]
+    h = csp.Spawn(parallel_of(ch.read, ch.read))
+    await until(lambda: ch.queue_len() == 2)
+    await ch.write("a")
+    await ch.write("b")
+    assert await join(h) == ["a", "b"]
+    assert idle(ch)
+
+
+async def test_guards_and_processes_mix():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    res = await par(a.read, writes(a.write, 1), take(b.read), b.write.alt_pending_write(2))
+    assert res == [1, 0, 2, 0]
+    assert idle(a, b)
+
+
+@csp.process
+async def writes(cout, v):
+    return await cout(v)
+
+
+async def test_poison_of_a_guard_is_raised_when_all_have_ended():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    h = csp.Spawn(guards_until_poison(a, b))
+    await until(lambda: a.queue_len() == 1 and b.queue_len() == 1)
+    a.poison()
+    await settle()
+    assert not h.done() and b.queue_len() == 1
+    await b.write("still taken")
+    assert await join(h) == POISONED
+    assert idle(a, b)
+
+
+@csp.process
+async def guards_until_poison(a, b):
+    try:
+        await par(a.read, b.read)
+    except csp.PoisonException:
+        return POISONED
+
+
+async def test_a_guard_on_a_poisoned_channel_lets_the_others_happen_first():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    a.poison()
+    (h,) = await waiting_readers(b, 1)
+    with raises(csp.PoisonException):
+        await par(a.read, b.write.alt_pending_write("v"))
+    assert await join(h) == "v"
+    assert idle(a, b)
+
+
+async def test_guards_work_on_buffered_channels():
+    ch = csp.BufferedChannel("c", 2)
+    assert await par(ch.write.alt_pending_write(1), ch.write.alt_pending_write(2)) == [0, 0]
+    assert ch.queue_len() == 2
+    assert await par(ch.read, ch.read) == [1, 2]
+    assert idle(ch)
+
+
+async def test_a_delta_of_guards_delivers_every_message_to_both():
+    a, b, c = [csp.Channel(n) for n in "abc"]
+    left = Log()
+    right = Log()
+    await par(
+        gives(a.write, 200),
+        delta(a.read, b.write, c.write),
+        logs(b.read, left),
+        logs(c.read, right),
+    )
+    assert left.items() == list(range(200))
+    assert right.items() == list(range(200))
+
+
+@csp.process
+async def gives(cout, n):
+    for i in range(n):
+        await cout(i)
+    raise csp.PoisonException()
+
+
+@csp.process
+async def delta(cin, out0, out1):
+    while True:
+        v = await cin()
+        await par(out0.alt_pending_write(v), out1.alt_pending_write(v))
+
+
+@csp.process
+async def logs(cin, log):
+    async for v in cin:
+        log.add(v)
+
+
+# Un-awaited operations as members
+
+
+async def test_parallel_takes_operations_that_were_not_awaited():
+    if not AWAITABLE:
+        skip("in plain upycsp an operation happens when it is called")
+    a, b = csp.Channel("a"), csp.Channel("b")
+    (w,) = await waiting_writers(a, ("in",))
+    (r,) = await waiting_readers(b, 1)
+    assert await par(a.read(), b.write("out")) == ["in", 0]
+    assert await join_all([w, r]) == [0, "out"]
+    assert idle(a, b)
+
+
+async def test_operations_in_a_parallel_are_posted_together():
+    if not AWAITABLE:
+        skip("in plain upycsp an operation happens when it is called")
+    a, b = csp.Channel("a"), csp.Channel("b")
+    h = csp.Spawn(posts_operations(a, b))
+    await until(lambda: a.queue_len() == 1 and b.queue_len() == 1)
+    assert await b.read() == "out"
+    assert not h.done()
+    await a.write("in")
+    assert await join(h) == ["in", 0]
+    ch = csp.Channel("c")
+    assert await par(ch.read(), ch.write(1)) == [1, 0]
+    assert idle(a, b, ch)
+
+
+@csp.process
+async def posts_operations(a, b):
+    return await par(a.read(), b.write("out"))
+
+
+async def test_operations_guards_coroutines_and_processes_mix():
+    if not AWAITABLE:
+        skip("in plain upycsp an operation happens when it is called")
+    a, b = csp.Channel("a"), csp.Channel("b")
+    res = await par(a.read(), coroutine(a.write, 1), take(b.read), b.write(2), returns(3))
+    assert res == [1, 0, 2, 0, 3]
+    assert idle(a, b)
+
+
+async def test_poison_of_an_operation_is_raised_when_all_have_ended():
+    if not AWAITABLE:
+        skip("in plain upycsp an operation happens when it is called")
+    a, b = csp.Channel("a"), csp.Channel("b")
+    (r,) = await waiting_readers(b, 1)
+    a.poison()
+    with raises(csp.PoisonException):
+        await par(a.read(), b.write(1), returns(2))
+    assert await join(r) == 1
+    assert idle(a, b)
+
+
+async def test_an_operation_is_posted_once():
+    if not AWAITABLE:
+        skip("in plain upycsp an operation happens when it is called")
+    ch = csp.Channel("c")
+    (h,) = await waiting_writers(ch, (1,))
+    op = ch.read()
+    assert await par(op) == [1]
+    assert await join(h) == 0
+    assert idle(ch)
+    h = await posted(ch, posts_one(ch), 1)
+    await ch.write(2)
+    assert await join(h) == [2]
+    assert idle(ch)
+
+
+@csp.process
+async def posts_one(ch):
+    return await par(ch.read())
+
+
+def test_run_of_several_processes_gives_the_list():
+    assert csp.run(returns(1), returns(2)) == [1, 2]
+    assert csp.run(returns(1)) == 1
+    ch = csp.Channel("c")
+    assert csp.run(take(ch.read), writes(ch.write, 4)) == [4, 0]
+
+
+def test_run_accepts_parallel_and_sequence():
+    assert csp.run(csp.Parallel(returns(1), returns(2))) == [1, 2]
+    assert csp.run(csp.Sequence(returns(1), returns(2)), returns(3)) == [[1, 2], 3]

@@ -1,0 +1,273 @@
+"""Spawn: in the background; run does not wait for it, and no failure goes unheard."""
+
+import csp
+
+from rules_support import (
+    AWAITABLE,
+    LIB,
+    POISONED,
+    Log,
+    give,
+    idle,
+    join,
+    join_all,
+    par,
+    posted,
+    raises,
+    settle,
+    skip,
+    sleep_ms,
+    take,
+    ticks_diff,
+    ticks_ms,
+    until,
+    until_blocking,
+)
+
+
+class Broken(Exception):
+    pass
+
+
+@csp.process
+async def returns(v):
+    return v
+
+
+@csp.process
+async def breaks(*ends):
+    raise Broken("unheard")
+
+
+async def has_broken():
+    """Spawns a process that fails, and returns when it has, without asking its handle."""
+    ch = csp.Channel("c")
+    csp.Spawn(breaks(ch.read))
+    await until(lambda: ch.poisoned)
+    await settle()
+
+
+async def test_a_spawned_process_runs_in_the_background():
+    ch = csp.Channel("c")
+    h = csp.Spawn(give(ch.write, 1))
+    assert await ch.read() == 1
+    assert await join(h) == 0
+
+
+async def test_done_says_whether_it_has_ended():
+    ch = csp.Channel("c")
+    h = await posted(ch, take(ch.read), 1)
+    assert not h.done()
+    await ch.write(1)
+    await until(lambda: h.done())
+    assert h.done()
+    assert await join(h) == 1
+
+
+async def test_waiting_gives_the_value_before_or_after_the_end():
+    h = csp.Spawn(returns("early"))
+    assert await join(h) == "early"
+    h = csp.Spawn(returns("late"))
+    await until(lambda: h.done())
+    assert await join(h) == "late"
+
+
+async def test_waiting_may_be_done_several_times_and_by_several():
+    ch = csp.Channel("c")
+    h = await posted(ch, take(ch.read), 1)
+    waiters = [csp.Spawn(waits(h)) for _ in range(3)]
+    await settle()
+    await ch.write("v")
+    assert await join_all(waiters) == ["v", "v", "v"]
+    assert await join(h) == "v"
+    assert await join(h) == "v"
+
+
+@csp.process
+async def waits(h):
+    return await join(h)
+
+
+async def test_waiting_raises_its_exception():
+    h = csp.Spawn(breaks())
+    with raises(Broken) as e:
+        await join(h)
+    assert str(e.value) == "unheard"
+    h = csp.Spawn(breaks())
+    await until(lambda: h.done())
+    with raises(Broken):
+        await join(h)
+
+
+async def test_a_spawned_process_ended_by_poison_has_value_none():
+    ch = csp.Channel("c")
+    h = await posted(ch, reads(ch.read), 1)
+    ch.poison()
+    assert await join(h) is None
+
+
+@csp.process
+async def reads(cin):
+    return await cin()
+
+
+async def test_spawned_processes_may_spawn():
+    ch = csp.Channel("c")
+    log = Log()
+    h = csp.Spawn(spawns(ch, log, 4))
+    await until(lambda: log.count() == 5)
+    assert log.items() == [4, 3, 2, 1, 0]
+    assert await join(h) == 4
+
+
+@csp.process
+async def spawns(ch, log, n):
+    log.add(n)
+    if n:
+        await join(csp.Spawn(spawns(ch, log, n - 1)))
+    return n
+
+
+def test_an_exception_nobody_asked_for_is_raised_by_run_at_its_end():
+    log = Log()
+    with raises(Broken) as e:
+        csp.run(spawns_a_failure(log))
+    assert str(e.value) == "unheard"
+    # The main process was not disturbed by it.
+    assert log.items() == ["went on to its end"]
+    assert csp.run(returns(1)) == 1
+
+
+@csp.process
+async def spawns_a_failure(log):
+    await has_broken()
+    log.add("went on to its end")
+    return "value"
+
+
+def test_an_exception_that_was_asked_for_is_not_raised_again():
+    assert csp.run(asks_for_the_failure()) == "heard"
+
+
+@csp.process
+async def asks_for_the_failure():
+    h = csp.Spawn(breaks())
+    try:
+        await join(h)
+    except Broken:
+        return "heard"
+
+
+def test_the_main_process_s_own_exception_comes_first():
+    with raises(KeyError):
+        csp.run(spawns_a_failure_and_fails())
+    assert csp.run(returns(1)) == 1
+
+
+@csp.process
+async def spawns_a_failure_and_fails():
+    await has_broken()
+    raise KeyError("of the main process")
+
+
+def test_a_spawned_process_that_is_poisoned_is_no_failure():
+    assert csp.run(spawns_a_poisoned_one()) == "fine"
+
+
+@csp.process
+async def spawns_a_poisoned_one():
+    ch = csp.Channel("c")
+    h = await posted(ch, reads(ch.read), 1)
+    ch.poison()
+    await until(lambda: h.done())
+    return "fine"
+
+
+def test_run_does_not_wait_for_spawned_processes():
+    ch = csp.Channel("c")
+    log = Log()
+    start = ticks_ms()
+    assert csp.run(leaves_one_waiting(ch, log)) == "main"
+    assert ticks_diff(ticks_ms(), start) < 4000
+    if LIB == "uapycsp":
+        # It was cancelled: its finally clause ran and nothing of it is left.
+        assert log.items() == ["finally"]
+        assert idle(ch)
+    else:
+        # It goes on in its thread.
+        assert log.items() == [] and ch.queue_len() == 1
+        csp.run(writes(ch.write, "late"))
+        until_blocking(lambda: log.count() == 2)
+        assert log.items() == ["late", "finally"]
+        assert idle(ch)
+
+
+@csp.process
+async def leaves_one_waiting(ch, log):
+    await posted(ch, reads_finally(ch.read, log), 1)
+    return "main"
+
+
+@csp.process
+async def reads_finally(cin, log):
+    try:
+        log.add(await cin())
+    finally:
+        log.add("finally")
+
+
+@csp.process
+async def writes(cout, v):
+    return await cout(v)
+
+
+def test_run_ends_although_a_spawned_process_never_does():
+    if LIB != "uapycsp":
+        skip("threads are left running")
+    log = Log()
+    assert csp.run(leaves_sleepers(log)) == "main"
+    assert log.items() == ["cancelled"] * 3
+    assert csp.run(returns(1)) == 1
+
+
+@csp.process
+async def leaves_sleepers(log):
+    started = Log()
+    for _ in range(3):
+        csp.Spawn(sleeps(started, log))
+    await until(lambda: started.count() == 3)
+    return "main"
+
+
+@csp.process
+async def sleeps(started, log):
+    started.add(1)
+    try:
+        await sleep_ms(1000000)
+    finally:
+        log.add("cancelled")
+
+
+async def test_spawn_works_for_parallel():
+    ch = csp.Channel("c")
+    h = csp.Spawn(csp.Parallel(take(ch.read), give(ch.write, 5)))
+    assert await join(h) == [5, 0]
+
+
+async def test_poison_reaches_spawned_processes():
+    ch = csp.Channel("c")
+    h = await posted(ch, take(ch.read), 1)
+    assert await par(poisons(ch.write)) == [None]
+    assert await join(h) == POISONED
+
+
+@csp.process
+async def poisons(end):
+    end.poison()
+
+
+async def test_a_handle_can_be_awaited_inside_parallel_in_a_coroutine():
+    if not AWAITABLE:
+        skip("plain upycsp awaits nothing")
+    h = csp.Spawn(returns(1))
+    assert await par(waits(h), returns(2)) == [1, 2]

@@ -1,0 +1,223 @@
+"""main.py and config.py: what they accept, and what they say to the rest."""
+
+import pytest
+
+from test_bench import PORTS, ROOT, results, run
+
+
+def _refused(port, *arguments):
+    status, output, errors = run(port, "main.py", *arguments)
+    assert status == 2, output + errors
+    assert output == ""
+    return errors
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_an_unknown_run_gets_the_list_of_runs(port):
+    errors = _refused(port, "nosuch")
+    assert "no run 'nosuch'" in errors
+    for name in ("commstime", "stressed_alt", "queues", "waiting_queue", "quick", "all"):
+        assert name in errors
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_an_unknown_key_gets_the_list_of_keys(port):
+    first = _refused(port, "commstime", "sizes=3").splitlines()[0]
+    assert first.startswith("commstime takes no 'sizes'")
+    for key in ("lib", "delta", "n", "runs", "api"):
+        assert " " + key in first
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_an_unknown_library_gets_the_list_of_libraries(port):
+    first = _refused(port, "commstime", "lib=pycsp").splitlines()[0]
+    assert first.startswith("no lib 'pycsp'")
+    assert "uapycsp" in first and "thesis-upycsp" in first
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("arguments, said", (
+    (("commstime", "n=0"), "n takes whole numbers from 1"),
+    (("commstime", "n=-5"), "n takes whole numbers from 1"),
+    (("commstime", "n=many"), "n takes whole numbers from 1"),
+    (("commstime", "runs="), "runs takes whole numbers from 1"),
+    (("commstime", "delta=seq,none"), "no delta 'none'"),
+    (("commstime", "api=c"), "no api 'c'"),
+    (("commstime", "n"), "commstime takes no 'n'"),
+    (("commstime", "samples=maybe"), "no samples 'maybe'"),
+    (("commstime", "thesis_queue=tree"), "no thesis_queue 'tree'"),
+    (("queues", "queue=tree"), "no queue 'tree'"),
+    (("queues", "lib=uapycsp"), "queues takes no 'lib'"),
+    (("queues", "sizes=10,,20"), "sizes takes whole numbers from 1"),
+    (("waiting_queue", "waiters=5-2"), "waiters takes a range upwards"),
+    (("waiting_queue", "future=channel"), "no future 'channel'"),
+    (("stressed_alt", "channels=5,6", "writers=2"), "channels and writers take equally many"),
+    (("quick", "n=3"), "quick takes no 'n'"),
+    (("quick", "lib=pycsp"), "no lib 'pycsp'"),
+))
+def test_a_bad_value_is_named(port, arguments, said):
+    assert _refused(port, *arguments).startswith(said)
+
+
+@pytest.mark.parametrize("arguments, heap", (
+    (("queues", "queue=deque", "sizes=1000000"), "2M"),
+    (("queues", "queue=cspcore", "sizes=1000000", "offers=1000000"), "2M"),
+    (("stressed_alt", "lib=uapycsp", "channels=100", "writers=100"), "2M"),
+    (("stressed_alt", "lib=thesis-uapycsp-rescheduling", "channels=100", "writers=100"), "2M"),
+    (("waiting_queue", "lib=uapycsp", "waiters=5000"), "1M"),
+    (("commstime", "lib=uapycsp"), "64K"),
+))
+def test_a_size_that_does_not_fit_the_heap_is_one_sentence(arguments, heap):
+    status, _, errors = run("micropython", "main.py", *arguments, heap=heap)
+    assert status == 1, errors
+    assert errors.startswith(arguments[0] + ": "), errors
+    assert " do not fit the heap of " in errors and errors.count("\n") == 1, errors
+
+
+def test_queues_that_fit_are_measured_beside_one_that_does_not():
+    status, output, errors = run("micropython", "main.py", "queues", "sizes=20,1600", "runs=2",
+                                 heap="222K")
+    assert (status, errors) == (1, "queues: cspcore 1600 do not fit the heap of {} bytes\n".format(
+        results(output)[0]["heap"]))
+    assert [(r["lib"], r["size"]) for r in results(output)][-6:] == (
+        [("deque", 1600)] * 3 + [("list", 1600)] * 3)
+
+
+_NO_THREAD = """
+import sys
+sys.path.insert(0, {root!r})
+import main
+from uthreading import kept
+import _thread
+count = 0
+def fails(*args):
+    global count
+    count += 1
+    if count > 2:
+        raise OSError("can't create thread")
+    return real(*args)
+real = kept.set_start_new_thread(fails)
+sys.exit(main.main(["commstime", "lib=upycsp", "api=plain", "n=10", "runs=1"]))
+"""
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_a_thread_that_can_not_be_had_is_one_sentence(tmp_path, port):
+    script = tmp_path / "no_thread.py"
+    script.write_text(_NO_THREAD.format(root=str(ROOT)))
+    status, _, errors = run(port, str(script))
+    assert status == 1, errors
+    assert "thread" in errors and errors.count("\n") == 1, errors
+
+
+def test_quick_runs_everything():
+    # As make run calls it: all libraries on MicroPython.
+    status, output, errors = run("micropython", "main.py", "quick")
+    assert status == 0, output + errors
+    rows = results(output)
+    assert {row["bench"] for row in rows} == {
+        "commstime", "stressed_alt", "queues", "waiting_queue"}
+    assert {row["lib"] for row in rows} == {
+        "uapycsp", "upycsp", "thesis-uapycsp-rescheduling", "thesis-uapycsp-yielding",
+        "thesis-upycsp", "floor-asyncio", "floor-threads", "deque", "list", "cspcore"}
+
+
+@pytest.mark.parametrize("heap", ("1500K", "3M"))
+def test_libraries_measured_apart_have_the_same_heap(heap):
+    arguments = ("commstime", "delta=seq", "n=5", "runs=1", "api=plain")
+    status, output, errors = run("micropython", "main.py", *arguments, "lib=all", heap=heap)
+    assert status == 0, output + errors
+    apart = results(output)
+    assert {"thesis-uapycsp-yielding", "uapycsp", "thesis-upycsp", "upycsp"} <= {
+        row["lib"] for row in apart}
+    status, output, errors = run("micropython", "main.py", *arguments, "lib=uapycsp", heap=heap)
+    assert {row["heap"] for row in apart} == {results(output)[0]["heap"]}
+
+
+def test_one_that_fails_apart_ends_the_run_with_its_status():
+    status, output, errors = run("micropython", "main.py", "quick", heap="64K")
+    assert status == 1, output
+    assert " do not fit the heap of " in errors and errors.count("\n") == 1, errors
+
+
+# --- as on a board
+
+# A board boots main.py with a config.py that finds no PC; what else there is does not matter.
+_BOARD = """
+import sys
+sys.path.insert(0, {root!r})
+sys.path.insert(0, {folder!r})
+import config
+assert not config.ON_PC and not config.BASELINES
+config.LIB = {lib!r}
+config.SIZES[config.RUN].update({sizes!r})
+with open({main!r}) as f:
+    exec(compile(f.read(), "main.py", "exec"), {{"__name__": "__main__"}})
+print("the prompt")
+"""
+
+
+def _board(tmp_path, port, lib, **sizes):
+    text = (ROOT / "config.py").read_text()
+    asked = 'sys.platform in ("linux", "darwin", "win32")'
+    assert asked in text
+    (tmp_path / "config.py").write_text(text.replace(asked, "False"))
+    script = tmp_path / "board.py"
+    script.write_text(_BOARD.format(root=str(ROOT), folder=str(tmp_path), lib=lib, sizes=sizes,
+                                    main=str(ROOT / "main.py")))
+    return run(port, str(script), "nosuch", "n=0")
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib", ("uapycsp", "upycsp"))
+def test_on_a_board_config_alone_decides(tmp_path, port, lib):
+    status, output, errors = _board(tmp_path, port, lib, n=5, runs=2, delta="seq")
+    assert status == 0, output + errors
+    assert {row["lib"] for row in results(output)} == {lib}
+    assert output.endswith("the prompt\n")
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_on_a_board_a_mistake_in_config_is_named_and_ends_at_the_prompt(tmp_path, port):
+    status, output, errors = _board(tmp_path, port, "pycsp")
+    assert (status, output) == (0, "the prompt\n")
+    assert errors.startswith("no lib 'pycsp'")
+
+
+_CSP = """
+import sys
+sys.path.insert(0, {root!r})
+import config
+loaded = [name for name in sys.modules if "csp" in name or name == "asyncio"]
+assert not loaded, loaded
+config.LIB = {lib!r}
+try:
+    csp = config.csp()
+except ValueError as e:
+    print(e)
+else:
+    ch = csp.Channel("c")
+
+    @csp.process
+    async def writer(cout):
+        await cout(5)
+
+    @csp.process
+    async def reader(cin):
+        return await cin()
+
+    print(csp.__name__, csp.run(writer(ch.write), reader(ch.read)))
+"""
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib, said", (
+    ("uapycsp", "uapycsp [None, 5]"), ("upycsp", "upycsp.aio [None, 5]"),
+    ("pycsp", "no library 'pycsp'"),
+))
+def test_csp_is_the_configured_library_and_is_awaited(tmp_path, port, lib, said):
+    script = tmp_path / "which.py"
+    script.write_text(_CSP.format(root=str(ROOT), lib=lib))
+    status, output, errors = run(port, str(script))
+    assert status == 0, errors
+    assert output == said + "\n"

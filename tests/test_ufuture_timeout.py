@@ -1,0 +1,711 @@
+"""wait_for and wait_for_ms: what completed wins over its timeout, the rest leaves nothing behind.
+
+The operation here stands for a channel's: it is complete the moment `finish` is called, though its
+task has not run since, and a cancel then gives its value back, or lets it stand if it is a write.
+"""
+
+from ufuture_support import (
+    KINDS,
+    MICROPYTHON,
+    CancelledError,
+    Outcome,
+    asyncio,
+    block_ms,
+    raises,
+    renew_loop,
+    settle,
+    sleep_ms,
+    ticks_diff,
+    ticks_ms,
+    until,
+)
+
+from ufuture import Future, TimeoutError, YieldingFuture, gather, wait_for, wait_for_ms
+from ufuture.loop import engine
+
+LONG = 60000
+
+
+class Operation(engine.Parked):
+    """What a task waits for. given_back: values that were there, but nobody will take."""
+
+    def __init__(self, stands=False):
+        self.value = None
+        self.stands = stands
+        self.waits = False
+        self.given_back = []
+        self.withdrawn = 0
+
+    def finish(self, value):
+        assert self.waits, "nobody waits any more"
+        self.waits = False
+        self.value = value
+        engine.wake(self)
+
+    @engine.coroutine
+    def wait(self):
+        self.waits = True
+        try:
+            yield engine.park(self)
+        except CancelledError:
+            if not self.stands or self.value is None:
+                raise
+            engine.cancel_later()
+        return self.value
+
+    def cancelled(self):
+        if self.waits:
+            self.waits = False
+            self.withdrawn += 1
+            return False
+        if not self.stands:
+            self.given_back.append(self.value)
+        return True
+
+
+async def operating(op, kind, coro):
+    t = kind(coro)
+    await until(lambda: op.waits)
+    return t
+
+
+async def value(v):
+    return v
+
+
+def limits(aw, ms):
+    """The same limit in both units."""
+    return wait_for_ms(aw(), ms), wait_for(aw(), None if ms is None else ms / 1000)
+
+
+# In time
+
+
+async def test_the_value_of_what_ends_in_time():
+    for kind in KINDS:
+        op = Operation()
+        t = await operating(op, kind, wait_for_ms(op.wait(), LONG))
+        op.finish("v")
+        assert await t.end() == "v"
+        assert await kind(wait_for(value(1), 60)).end() == 1
+
+
+async def test_exceptions_come_through():
+    async def fails():
+        await sleep_ms(1)
+        raise KeyError("k")
+
+    for kind in KINDS:
+        for limit in limits(fails, LONG):
+            with raises(KeyError) as e:
+                await kind(limit).end()
+            assert e.value.args == ("k",)
+
+
+async def test_a_timeout_error_of_the_awaitable_itself_comes_through_at_once():
+    mine = TimeoutError("its own")
+
+    async def fails():
+        raise mine
+
+    for kind in KINDS:
+        start = ticks_ms()
+        with raises(TimeoutError) as e:
+            await kind(wait_for_ms(fails(), LONG)).end()
+        assert e.value is mine
+        assert ticks_diff(ticks_ms(), start) < 5000
+
+
+async def test_a_cancelled_error_of_the_awaitable_itself_comes_through():
+    async def fails():
+        raise CancelledError()
+
+    for kind in KINDS:
+        with raises(CancelledError):
+            await kind(wait_for_ms(fails(), LONG)).end()
+
+
+async def test_none_is_no_limit():
+    for limit in limits(lambda: value(7), None):
+        assert await limit == 7
+    op = Operation()
+    t = await operating(op, Outcome, wait_for(op.wait(), None))
+    op.finish("v")
+    assert await t.end() == "v"
+
+
+async def test_what_ended_in_time_leaves_no_timer():
+    op = Operation()
+    t = await operating(op, Outcome, wait_for_ms(op.wait(), LONG))
+    op.finish("v")
+    await t.end()
+    if MICROPYTHON:
+        assert engine.core._task_queue.peek() is None
+    else:
+        assert not [h for h in asyncio.get_running_loop()._scheduled if not h.cancelled()]
+
+
+async def test_everything_that_can_be_awaited_may_be_limited():
+    done, fut, yielding = Future(), Future(), YieldingFuture()
+    done.set_result("done")
+    task = asyncio.get_event_loop().create_task(value("task"))
+
+    async def sets():
+        fut.set_result("future")
+        yielding.set_result("yielding")
+
+    for aw, expected in (
+        (done, "done"),
+        (task, "task"),
+        (gather(fut, yielding, sets()), ["future", "yielding", None]),
+        (wait_for(value("nested"), 60), "nested"),
+        (sleep_ms(1), None),
+    ):
+        assert await wait_for_ms(aw, LONG) == expected
+
+
+async def test_what_cannot_be_awaited_is_a_type_error():
+    for wrong in (5, None, "text", value):
+        with raises(TypeError):
+            await wait_for_ms(wrong, 5)
+
+
+def test_a_limit_in_the_main_task():
+    async def main():
+        with raises(TimeoutError):
+            await wait_for_ms(Future(), 5)
+        with raises(TimeoutError):
+            await wait_for(asyncio.sleep(60), 0.005)
+        return await wait_for(value(7), 60)
+
+    renew_loop()
+    for _ in range(3):
+        assert asyncio.run(main()) == 7
+
+
+# Too late
+
+
+async def test_what_takes_too_long_is_cancelled_and_leaves_nothing():
+    for kind in KINDS:
+        for in_seconds in range(2):
+            op = Operation()
+            limit = wait_for(op.wait(), 0.005) if in_seconds else wait_for_ms(op.wait(), 5)
+            t = kind(limit)
+            with raises(TimeoutError) as e:
+                await t.end()
+            assert str(e.value)
+            assert op.withdrawn == 1 and op.given_back == []
+
+
+async def test_the_time_is_kept():
+    for kind in KINDS:
+        start = ticks_ms()
+        with raises(TimeoutError):
+            await kind(wait_for_ms(Future(), 50)).end()
+        assert 45 <= ticks_diff(ticks_ms(), start) < 1000
+
+
+async def test_a_positive_limit_in_seconds_is_never_rounded_to_none():
+    op = Operation()
+    t = Outcome(wait_for(op.wait(), 0.0004))
+    await until(lambda: t.ends)
+    assert isinstance(t.exception, TimeoutError)
+    limits = []
+    timeout = __import__("ufuture.timeout", None, None, ("wait_for",))
+    kept = timeout.wait_for_ms
+    timeout.wait_for_ms = lambda aw, ms: limits.append(ms)
+    try:
+        for seconds in (0.0004, 0.001, 0.07, 0.1, 1, 2.5, 0, -1, 3600):
+            wait_for(None, seconds)
+    finally:
+        timeout.wait_for_ms = kept
+    assert limits[:7] == [1, 1, 70, 100, 1000, 2500, 0]
+    assert limits[7] <= 0 and limits[8] == 3600000
+
+
+async def test_a_limit_longer_than_ticks_can_count_is_waited_for_in_parts():
+    timeout = __import__("ufuture.timeout", None, None, ("wait_for",))
+    op = Operation()
+    t = await operating(op, Outcome, wait_for(op.wait(), 30 * 86400))
+    op.finish("v")
+    assert await t.end() == "v"
+    kept = timeout._LONGEST_MS
+    timeout._LONGEST_MS = 10
+    try:
+        start = ticks_ms()
+        with raises(TimeoutError):
+            await wait_for_ms(Future(), 45)
+        assert ticks_diff(ticks_ms(), start) >= 40
+        op = Operation()
+        t = await operating(op, Outcome, wait_for_ms(op.wait(), LONG))
+        await sleep_ms(30)
+        op.finish("v")
+        assert await t.end() == "v"
+    finally:
+        timeout._LONGEST_MS = kept
+
+
+async def test_the_timeout_comes_after_the_awaitable_has_ended():
+    for kind in KINDS:
+        fut = Future()
+        log = []
+
+        async def slow():
+            try:
+                await Future()
+            except CancelledError:
+                await fut
+                log.append("cleaned up")
+                raise
+
+        t = kind(wait_for_ms(slow(), 5))
+        await sleep_ms(20)
+        assert not t.ends
+        fut.set_result(None)
+        with raises(TimeoutError):
+            await t.end()
+        assert log == ["cleaned up"]
+
+
+async def test_what_completes_despite_its_timeout_gives_its_value_or_its_exception():
+    async def withstands():
+        try:
+            await Future()
+        except CancelledError:
+            return "late"
+
+    async def fails():
+        try:
+            await Future()
+        except CancelledError:
+            raise KeyError("late")
+
+    for kind in KINDS:
+        assert await kind(wait_for_ms(withstands(), 5)).end() == "late"
+        with raises(KeyError):
+            await kind(wait_for_ms(fails(), 5)).end()
+
+
+async def test_a_future_and_its_other_waiters_outlive_a_timeout():
+    for F in (Future, YieldingFuture):
+        fut = F()
+        t = Outcome(wait_for_ms(fut, LONG))
+        with raises(TimeoutError):
+            await wait_for_ms(fut, 5)
+        assert not fut.done()
+        fut.set_result("v")
+        assert await t.end() == "v"
+
+
+async def test_a_task_is_cancelled_with_its_timeout():
+    async def waits():
+        await Future()
+
+    task = asyncio.get_event_loop().create_task(waits())
+    with raises(TimeoutError):
+        await wait_for_ms(task, 5)
+    assert task.done()
+
+
+# Zero
+
+
+async def test_zero_or_less_is_one_try():
+    for ms in (0, -1, -LONG):
+        for kind in KINDS:
+            assert await kind(wait_for_ms(value(7), ms)).end() == 7
+            op = Operation()
+            with raises(TimeoutError):
+                await kind(wait_for_ms(op.wait(), ms)).end()
+            assert op.withdrawn == 1
+            fut = Future()
+            fut.set_result("there")
+            assert await kind(wait_for(fut, ms / 1000)).end() == "there"
+
+
+async def test_zero_is_enough_for_who_lets_others_go_first_once():
+    async def polite():
+        await behind()
+        return "v"
+
+    for kind in KINDS:
+        assert await kind(wait_for_ms(polite(), 0)).end() == "v"
+
+
+@engine.coroutine
+def behind():
+    place = engine.Parked()
+    place.cancelled = lambda: True
+    wait = engine.park(place)
+    engine.wake(place)
+    yield wait
+
+
+async def test_zero_ends_what_would_poll_for_ever():
+    polls = []
+
+    async def polls_for_ever():
+        while True:
+            polls.append(1)
+            await behind()
+
+    for kind in KINDS:
+        with raises(TimeoutError):
+            await kind(wait_for_ms(polls_for_ever(), 0)).end()
+        with raises(TimeoutError):
+            await kind(wait_for_ms(polls_for_ever(), 5)).end()
+
+
+# Completed, but not run since
+
+
+async def test_a_completed_operation_wins_over_its_timeout():
+    # The loop is held up until the limit has passed as well.
+    for kind in KINDS:
+        for rest in (0, 1):
+            op = Operation()
+
+            async def operates():
+                v = await op.wait()
+                if rest:
+                    await behind()
+                return v
+
+            t = await operating(op, kind, wait_for_ms(operates(), 20))
+            block_ms(30)
+            op.finish("v")
+            assert await t.end() == "v"
+            assert op.given_back == [] and op.withdrawn == 0
+
+
+async def test_a_completed_operation_wins_from_within_an_owned_task_too():
+    # Whoever completes it runs in a round of the driver, not in asyncio's.
+    for kind in KINDS:
+        op, start = Operation(), Future()
+
+        async def finishes():
+            await start
+            block_ms(30)
+            op.finish("v")
+
+        f = Outcome(finishes())
+        t = await operating(op, kind, wait_for_ms(op.wait(), 20))
+        start.set_result(None)
+        assert await t.end() == "v"
+        await f.end()
+        assert op.given_back == []
+
+
+async def test_an_asyncio_event_that_was_set_wins_over_the_timeout():
+    for kind in KINDS:
+        event = asyncio.Event()
+
+        async def waits():
+            await event.wait()
+            return "set"
+
+        t = kind(wait_for_ms(waits(), 20))
+        await settle()
+        block_ms(30)
+        event.set()
+        assert await t.end() == "set"
+
+
+async def test_who_waits_once_more_after_the_limit_is_cancelled():
+    for kind in KINDS:
+        first, second = Operation(), Operation()
+
+        async def both():
+            await first.wait()
+            await second.wait()
+
+        t = await operating(first, kind, wait_for_ms(both(), 20))
+        block_ms(30)
+        first.finish("v")
+        with raises(TimeoutError):
+            await t.end()
+        assert second.withdrawn == 1 and first.given_back == []
+
+
+async def test_a_stream_of_completed_operations_is_ended_by_the_limit_and_loses_nothing():
+    for kind in KINDS:
+        for stands in (False, True):
+            op = Operation(stands)
+            taken, given = [], []
+
+            async def takes():
+                while True:
+                    op.value = None
+                    taken.append(await op.wait())
+
+            async def gives():
+                while not t.ends:
+                    if op.waits:
+                        given.append(len(given))
+                        op.finish(given[-1])
+                    await behind()
+
+            t = kind(wait_for_ms(takes(), 5))
+            g = Outcome(gives())
+            with raises(TimeoutError):
+                await t.end()
+            await g.end()
+            assert taken + op.given_back == given
+            assert len(given) > 10
+
+
+# Cancelled from outside
+
+
+async def test_a_cancelled_limit_cancels_the_operation_at_once():
+    for kind in KINDS:
+        op = Operation()
+        t = await operating(op, kind, wait_for_ms(op.wait(), LONG))
+        t.cancel()
+        assert op.withdrawn == 1
+        with raises(CancelledError):
+            await t.end()
+
+
+async def test_a_cancel_gives_back_what_was_completed_but_not_run():
+    for kind in KINDS:
+        op = Operation()
+        t = await operating(op, kind, wait_for_ms(op.wait(), LONG))
+        op.finish("v")
+        t.cancel()
+        assert op.given_back == ["v"]
+        with raises(CancelledError):
+            await t.end()
+
+
+async def test_what_has_happened_stands_and_the_cancellation_comes_later():
+    for kind in KINDS:
+        op = Operation(stands=True)
+        log = []
+
+        async def writes():
+            log.append(await wait_for_ms(op.wait(), LONG))
+            await sleep_ms(LONG)
+
+        t = await operating(op, kind, writes())
+        op.finish("v")
+        t.cancel()
+        with raises(CancelledError):
+            await t.end()
+        assert log == ["v"]
+
+
+async def test_the_value_of_what_has_ended_is_not_lost_by_a_cancel():
+    # The awaitable has ended, but whoever waits for it has not run since.
+    for kind in KINDS:
+        op = Operation()
+        log = []
+
+        async def operates():
+            v = await op.wait()
+            log.append("ended")
+            return v
+
+        async def limited():
+            log.append(await wait_for_ms(operates(), LONG))
+            try:
+                await Future()
+            except CancelledError:
+                log.append("later")
+                raise
+
+        t = await operating(op, kind, limited())
+
+        async def cancels():
+            while not log:
+                await behind()
+            t.cancel()
+
+        c = Outcome(cancels())
+        op.finish("v")
+        with raises(CancelledError):
+            await t.end()
+        await c.end()
+        assert log == ["ended", "v", "later"]
+        assert op.given_back == []
+
+
+async def test_a_cancel_together_with_the_timeout_is_a_cancellation():
+    # In the tick of the limit: before it is noticed, and while the operation is being ended.
+    for kind in KINDS:
+        op = Operation()
+        t = await operating(op, kind, wait_for_ms(op.wait(), 20))
+        block_ms(30)
+        t.cancel()
+        with raises(CancelledError):
+            await t.end()
+        assert op.withdrawn == 1
+        assert t.ends == 1
+
+
+async def test_a_cancel_while_the_timeout_ends_the_operation_is_a_cancellation():
+    for kind in KINDS:
+        fut = Future()
+        log = []
+
+        async def slow():
+            try:
+                await Future()
+            except CancelledError:
+                log.append("ending")
+                try:
+                    await fut
+                except CancelledError:
+                    log.append("cancelled again")
+                    raise
+
+        t = kind(wait_for_ms(slow(), 5))
+        await until(lambda: log)
+        await settle()
+        t.cancel()
+        with raises(CancelledError):
+            await t.end()
+        assert log == ["ending", "cancelled again"]
+
+
+async def test_a_cancel_in_every_step_after_the_limit_is_a_cancellation():
+    # The steps that wait_for takes after the limit, one after another.
+    for kind in KINDS:
+        for steps in range(6):
+            op = Operation()
+            t = await operating(op, kind, wait_for_ms(op.wait(), 10))
+            block_ms(15)
+            for _ in range(steps):
+                await sleep_ms(0)
+            before = t.ends
+            t.cancel()
+            try:
+                await t.end()
+            except CancelledError:
+                assert not before
+            except TimeoutError:
+                # It had come to its end.
+                assert before or steps
+            assert op.withdrawn == 1 and t.ends == 1
+            await settle()
+            assert t.ends == 1
+
+
+async def test_a_cancel_after_a_completion_in_every_step_loses_nothing():
+    for kind in KINDS:
+        for steps in range(6):
+            op = Operation()
+            got = []
+
+            async def takes():
+                got.append(await wait_for_ms(op.wait(), 10))
+                await sleep_ms(LONG)
+
+            t = await operating(op, kind, takes())
+            block_ms(15)
+            op.finish("v")
+            for _ in range(steps):
+                await sleep_ms(0)
+            t.cancel()
+            with raises(CancelledError):
+                await t.end()
+            assert got + op.given_back == ["v"], (kind, steps)
+
+
+async def test_who_swallows_the_cancellation_of_a_cancelled_limit_gives_its_value_first():
+    async def withstands():
+        try:
+            await Future()
+        except CancelledError:
+            return "late"
+
+    for kind in KINDS:
+        log = []
+
+        async def limited():
+            log.append(await wait_for_ms(withstands(), LONG))
+            await sleep_ms(LONG)
+
+        t = kind(limited())
+        await settle()
+        t.cancel()
+        with raises(CancelledError):
+            await t.end()
+        assert log == ["late"]
+
+
+async def test_an_operation_cancelled_before_its_limit_began_does_nothing():
+    op = Operation()
+    t = Outcome(wait_for_ms(op.wait(), LONG))
+    t.cancel()
+    with raises(CancelledError):
+        await t.end()
+    await settle()
+    assert not op.waits and op.withdrawn == 0
+
+
+# Nested
+
+
+async def test_the_shorter_of_nested_limits_counts():
+    for kind in KINDS:
+        for outer, inner in ((5, LONG), (LONG, 5), (5, 5)):
+            op = Operation()
+            t = kind(wait_for_ms(wait_for_ms(op.wait(), inner), outer))
+            with raises(TimeoutError):
+                await t.end()
+            assert op.withdrawn == 1
+
+
+async def test_who_catches_the_inner_timeout_goes_on_under_the_outer_one():
+    for kind in KINDS:
+        log = []
+
+        async def tries():
+            while True:
+                try:
+                    await wait_for_ms(Future(), 5)
+                except TimeoutError:
+                    log.append(1)
+
+        with raises(TimeoutError):
+            await kind(wait_for_ms(tries(), 60)).end()
+        assert 2 <= len(log) <= 12
+
+
+async def test_a_cancel_goes_through_nested_limits_at_once():
+    for kind in KINDS:
+        op = Operation()
+        limit = wait_for_ms(wait_for_ms(gather(wait_for_ms(op.wait(), LONG)), LONG), LONG)
+        t = await operating(op, kind, limit)
+        op.finish("v")
+        t.cancel()
+        assert op.given_back == ["v"]
+        with raises(CancelledError):
+            await t.end()
+
+
+async def test_a_limit_inside_of_asyncio_s_own_and_around_it():
+    op = Operation()
+    with raises(TimeoutError):
+        await asyncio.wait_for(wait_for_ms(op.wait(), LONG), 0.005)
+    await until(lambda: op.withdrawn == 1)
+    op = Operation()
+    with raises(TimeoutError):
+        await wait_for_ms(asyncio.wait_for(op.wait(), 60), 5)
+    await until(lambda: op.withdrawn == 1)
+
+
+async def test_many_limits_at_once():
+    futures = [Future() for _ in range(200)]
+    tasks = [KINDS[i % 2](wait_for_ms(futures[i], 30)) for i in range(200)]
+    await settle()
+    for i in range(0, 200, 3):
+        futures[i].set_result(i)
+    for i in range(200):
+        if i % 3 == 0:
+            assert await tasks[i].end() == i
+        else:
+            with raises(TimeoutError):
+                await tasks[i].end()

@@ -1,0 +1,61 @@
+"""What a report was measured with: interpreter, machine, versions and commit."""
+
+import datetime
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def find_micropython():
+    """The one that MICROPYTHON names, or the one beside this Python, or on PATH; or None."""
+    named = os.environ.get("MICROPYTHON")
+    if named:
+        return shutil.which(named)
+    beside = pathlib.Path(sys.executable).parent / "micropython"
+    return str(beside) if beside.exists() else shutil.which("micropython")
+
+
+def _cpu_model():
+    try:
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown"
+
+
+def _memory_mb():
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    except (OSError, ValueError):
+        return None
+
+
+def _git(*args):
+    done = subprocess.run(("git",) + args, cwd=ROOT, text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def surroundings(micropython):
+    """Machine, versions and commit."""
+    banner = subprocess.run([micropython, "-c", "import sys; print(sys.version)"], text=True,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE).stdout.strip()
+    commit = _git("rev-parse", "HEAD")
+    changed = _git("status", "--porcelain", "--", ".", ":!docs/results")
+    return {
+        "machine": {"cpu": _cpu_model(), "processors": len(os.sched_getaffinity(0)),
+                    "memory_mb": _memory_mb(), "system": platform.system(),
+                    "kernel": platform.release(), "architecture": platform.machine()},
+        "versions": {"micropython": banner.split(";")[-1].strip(),
+                     "cpython": platform.python_version()},
+        "commit": commit,
+        "uncommitted_changes": bool(changed),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+    }

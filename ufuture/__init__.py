@@ -1,0 +1,38 @@
+"""Futures, gather, time limits and a barrier for asyncio, on MicroPython as on CPython.
+
+    from ufuture import create_future, gather, wait_for
+
+    async def main():
+        answer = create_future()
+        asyncio.create_task(compute(answer))
+        print(await wait_for(answer, 0.5))
+
+They are of use without the CSP libraries, in any task of `asyncio.run(main())`. Names are loaded
+when they are first used.
+"""
+
+_attrs = {
+    "Future": "ufuture.future",
+    "YieldingFuture": "ufuture.future",
+    "create_future": "ufuture.future",
+    "InvalidStateError": "ufuture.future",
+    "gather": "ufuture.children",
+    "wait_for": "ufuture.timeout",
+    "wait_for_ms": "ufuture.timeout",
+    "Barrier": "ufuture.barrier",
+    "CancelledError": "ufuture.loop",
+    "TimeoutError": "ufuture.loop",
+    "sleep_ms": "ufuture.loop",
+}
+
+__all__ = tuple(_attrs)
+
+
+def __getattr__(name):
+    module = _attrs.get(name)
+    if module is None:
+        raise AttributeError(name)
+    module = __import__(module, None, None, (name,))
+    value = getattr(module.engine if module.__name__ == "ufuture.loop" else module, name)
+    globals()[name] = value
+    return value

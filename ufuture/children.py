@@ -1,0 +1,157 @@
+"""Awaitables that run at the same time, each as a task, and the one task that waits for them.
+
+    first, second = await gather(cin(), other())
+"""
+
+from ufuture.loop import engine
+
+CancelledError = engine.CancelledError
+
+
+class _Child(engine.Owned):
+    outside = True
+
+    def __init__(self, group):
+        self._group = group
+        self.has_ended = False
+        self.value = None
+        self.exception = None
+
+    def ended(self, value, exception):
+        self.has_ended = True
+        self.value = value
+        self.exception = exception
+        self._group.child_ended(self)
+
+
+class Children(engine.Parked):
+    """Tasks that one task, the parent, starts and waits for.
+
+    `left` counts those that have not ended; `exception` is the one that was first in time. A
+    parent that is cancelled while it waits cancels its children in the same moment.
+    """
+
+    outside = True
+
+    def __init__(self):
+        self.children = []
+        self.left = 0
+        self.exception = None
+        self._waits = False  # the parent waits and is to be woken when all have ended
+
+    def start(self, coro):
+        """Start a child; what remembers its end."""
+        child = _Child(self)
+        engine.start(child, coro)
+        self.children.append(child)
+        self.left += 1
+        return child
+
+    @engine.coroutine
+    def wait(self):
+        """Wait until all have ended. The CancelledError if this task was cancelled meanwhile."""
+        cancelled = None
+        while self.left:
+            er = yield from self.wait_ms(None)
+            if er is not None:
+                cancelled = er
+        return cancelled
+
+    @engine.coroutine
+    def wait_ms(self, ms):
+        """Wait until all have ended or ms are over. The CancelledError if it ends by that."""
+        self._waits = True
+        try:
+            if ms is None:
+                yield engine.park(self)
+            else:
+                yield engine.park_ms(self, ms)
+        except CancelledError as er:
+            return er
+        except BaseException:
+            self.cancel()
+            raise
+        finally:
+            self._waits = False
+        return None
+
+    @engine.coroutine
+    def wait_behind(self, child):
+        """Let a child that has been woken run. The CancelledError if this task was cancelled."""
+        try:
+            yield engine.park_behind(self, child)
+        except CancelledError as er:
+            return er
+        except BaseException:
+            self.cancel()
+            raise
+        return None
+
+    def cancel(self):
+        """Cancel those that have not ended."""
+        for child in self.children:
+            if not child.has_ended:
+                engine.cancel(child)
+
+    def child_ended(self, child):
+        er = child.exception
+        if er is not None and self.exception is None:
+            self.exception = er
+        self.left -= 1
+        if self.left or not self._waits:
+            return
+        if er is not None and not isinstance(er, (Exception, CancelledError)):
+            return  # KeyboardInterrupt or the like has ended the loop
+        self._waits = False
+        engine.unlimit(self)
+        engine.wake(self)
+
+    def cancelled(self):
+        # The engine: the parent is being cancelled.
+        self._waits = False
+        self.cancel()
+        return True  # it may have been woken
+
+
+def gather(*aws, return_exceptions=False):
+    """Run awaitables at the same time; the list of their results, in order. To be awaited.
+
+    Starts them when it is awaited, and always waits for all of them. Then raises the exception
+    that was first in time, or with return_exceptions puts each in its place in the list. When it
+    is cancelled, it cancels them and waits; if all of them complete nevertheless, that is the
+    outcome and the cancellation is raised at the task's next await that suspends. One awaitable
+    given twice runs once. Takes coroutines, tasks, futures, un-awaited operations, processes.
+    """
+    coros = {}
+    for aw in aws:
+        if id(aw) not in coros:
+            coros[id(aw)] = engine.as_coroutine(aw)
+    return _gather(aws, coros, return_exceptions)
+
+
+async def _gather(aws, coros, return_exceptions):
+    group = Children()
+    children = {}
+    try:
+        for aw in aws:
+            if id(aw) not in children:
+                children[id(aw)] = group.start(coros[id(aw)])
+    except BaseException:
+        group.cancel()
+        await group.wait()
+        raise
+    cancelled = await group.wait()
+    if cancelled is not None:
+        for child in group.children:
+            if isinstance(child.exception, CancelledError):
+                raise cancelled
+        engine.cancel_later()
+    if return_exceptions:
+        return [_outcome(children[id(aw)]) for aw in aws]
+    if group.exception is not None:
+        raise group.exception
+    return [children[id(aw)].value for aw in aws]
+
+
+def _outcome(child):
+    return child.value if child.exception is None else child.exception

@@ -1,0 +1,60 @@
+"""Time limits that lose nothing: a completed operation wins over its timeout.
+
+    try:
+        v = await wait_for_ms(cin(), 100)
+    except TimeoutError:      # asyncio's
+        ...                   # and nothing was read
+"""
+
+from ufuture.children import CancelledError, Children
+from ufuture.loop import engine
+
+_LONGEST_MS = 1 << 28  # at once: ticks on an ESP32 can be added up to 2 ** 29
+
+# When the time is over, what has been paired by then may still go on, and then wait once more for
+# those who are ready before it, as an end of a buffered channel does at times.
+_LAPS = 2
+
+
+def wait_for(aw, seconds):
+    """wait_for_ms with the limit in seconds, to the ms."""
+    return wait_for_ms(aw, None if seconds is None else int(seconds * 1000 + 0.999))
+
+
+def wait_for_ms(aw, ms):
+    """Awaited: the value of aw. If that takes longer than ms, cancels it and raises TimeoutError.
+
+    None is no limit; 0 or less is one try, without waiting. Returns when the awaitable has ended,
+    even if it delays its cancellation; if it completes all the same, by its value or an exception
+    of its own, that is the outcome. A cancelled wait_for cancels the awaitable, likewise; if that
+    completes all the same, the cancellation is raised at the task's next await that suspends.
+    """
+    return _wait_for(engine.as_coroutine(aw), ms)
+
+
+async def _wait_for(coro, ms):
+    if ms is None:
+        return await coro
+    group = Children()
+    child = group.start(coro)
+    cancelled = None
+    while ms > 0 and group.left and cancelled is None:
+        cancelled = await group.wait_ms(min(ms, _LONGEST_MS))
+        ms -= _LONGEST_MS
+    for _ in range(_LAPS):
+        if group.left and cancelled is None:
+            cancelled = await group.wait_behind(child)
+    expired = group.left and cancelled is None
+    if expired:
+        group.cancel()
+    if group.left:
+        cancelled = await group.wait() or cancelled
+    if cancelled is not None:
+        if isinstance(child.exception, CancelledError):
+            raise cancelled
+        engine.cancel_later()
+    if child.exception is None:
+        return child.value
+    if expired and isinstance(child.exception, CancelledError):
+        raise engine.TimeoutError("the time limit has passed")
+    raise child.exception
