@@ -53,18 +53,21 @@ else:
 class Process(engine.Owned, _Awaitable):
     """A process function with its arguments, or a coroutine (args is None); not started yet."""
 
-    def __init__(self, f, args, kwargs=None, verbose=False, propagate=True):
+    # Only what differs from these is stored in a process (making one with two attributes takes
+    # 0.8 us, with eleven 2.6 us).
+    _kwargs = None
+    _verbose = False
+    _propagate = True
+    _state = _NEW
+    _value = None
+    _exception = None
+    _group = None  # whom to tell of the end
+    _older = None
+    _newer = None
+
+    def __init__(self, f, args):
         self._f = f
         self._args = args
-        self._kwargs = kwargs
-        self._verbose = verbose
-        self._propagate = propagate
-        self._state = _NEW
-        self._value = None
-        self._exception = None
-        self._group = None  # whom to tell of the end
-        self._older = None
-        self._newer = None
 
     @property
     def name(self):
@@ -172,7 +175,14 @@ def process(f=None, verbose_poison=False, propagate=True):
         return lambda f: process(f, verbose_poison, propagate)
 
     def make(*args, **kwargs):
-        return Process(f, args, kwargs, verbose_poison, propagate)
+        p = Process(f, args)
+        if kwargs:
+            p._kwargs = kwargs
+        if verbose_poison:
+            p._verbose = True
+        if not propagate:
+            p._propagate = False
+        return p
 
     try:
         make.__name__ = f.__name__

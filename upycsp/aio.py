@@ -73,6 +73,7 @@ class _Reading:
     def csp_read(self):
         if _asking is not None and _asking == get_ident():
             yield self
+        (self,)  # one block: see uapycsp.channel.ReadEnd
         return self.plain()
 
     __call__ = csp_read
@@ -98,6 +99,7 @@ class _Writing:
     def csp_write(self, value):
         if _asking is not None and _asking == get_ident():
             yield self.alt_pending_write(value)
+        (value,)
         return self.plain(value)
 
     __call__ = csp_write

@@ -102,7 +102,7 @@ class AnyWriteEnd(End):
 def read_value(me):
     """Wait until the queued read is paired; its value."""
     try:
-        me.wait()
+        me.bolt.acquire()
     except BaseException:
         me.interrupted()
         raise
@@ -116,7 +116,7 @@ def read_value(me):
 def written(me):
     """Wait until the queued write is paired; 0."""
     try:
-        me.wait()
+        me.bolt.acquire()
     except BaseException:
         me.interrupted()
         raise
@@ -135,7 +135,9 @@ class ReadEnd(AnyReadEnd):
         with lock:
             o = ch._writers
             if o is None:
-                me = offers.get(get_ident()) or own()
+                me = offers.get(get_ident())
+                if me is None:
+                    me = own()
                 me.channel = ch
                 me.op = READ
                 me.value = WAITING
@@ -158,10 +160,10 @@ class ReadEnd(AnyReadEnd):
                     v, o = ch.take()
         if me is None:
             if o is not None:
-                o.wake()
+                o.bolt.release()
             return v
         try:
-            me.wait()
+            me.bolt.acquire()
         except BaseException:
             me.interrupted()
             raise
@@ -180,7 +182,9 @@ class WriteEnd(AnyWriteEnd):
         with lock:
             o = ch._readers
             if o is None:
-                me = offers.get(get_ident()) or own()
+                me = offers.get(get_ident())
+                if me is None:
+                    me = own()
                 me.channel = ch
                 me.op = WRITE
                 me.value = value
@@ -202,10 +206,10 @@ class WriteEnd(AnyWriteEnd):
                     o = ch.give(value)
         if me is None:
             if o is not None:
-                o.wake()
+                o.bolt.release()
             return 0
         try:
-            me.wait()
+            me.bolt.acquire()
         except BaseException:
             me.interrupted()
             raise

@@ -299,7 +299,7 @@ class Parallel(Group, Runnable):
                 me = None
         if me is not None:
             try:
-                me.wait()
+                me.bolt.acquire()
             except BaseException:
                 self._interrupted(me)
                 raise
@@ -364,7 +364,7 @@ class Parallel(Group, Runnable):
                         chain = party
             self.left = -1  # nobody is to be woken at its end
         if ended:
-            me.wait()
+            me.bolt.acquire()
         wake_chain(chain)
 
 
@@ -436,7 +436,7 @@ class Spawn:
                 self._waiting = me
         if me is not None:
             try:
-                me.wait()
+                me.bolt.acquire()
             except BaseException:
                 self._interrupted(me)
                 raise
@@ -472,7 +472,7 @@ class Spawn:
                     o.next = me.next
                 me.next = None
         if not waits:
-            me.wait()
+            me.bolt.acquire()
 
 
 def run(*processes):

@@ -20,8 +20,25 @@ lock = allocate_lock()
 offers = {}  # ident -> the thread's own offer; guarded by lock
 
 
+class _PolledBolt:
+    """The bolt of a board's main thread, where a blocked lock can't be interrupted."""
+
+    def __init__(self, bolt):
+        self.bolt = bolt
+        self.release = bolt.release
+
+    def acquire(self):
+        slices = 0
+        while not self.bolt.acquire(0):
+            kept.sleep_ms(_SLICE_MS)
+            slices += 1
+            if slices == _LOOK and look is not None:
+                slices = 0
+                look()
+
+
 class Offer(BaseOffer):
-    """A thread's own offer.
+    """A thread's own offer, which it waits on by `bolt.acquire()`.
 
     Its value is TAKEN while the thread does not wait on it. `on` is what else the thread waits on
     (an alternative, a Parallel, a Spawn), or None.
@@ -31,22 +48,13 @@ class Offer(BaseOffer):
         BaseOffer.__init__(self, None, READ)
         self.value = TAKEN
         self.on = None
-        self.bolt = bolt = allocate_lock()
-        bolt.acquire()
-        self.wake = bolt.release
-        self.wait = bolt.acquire
+        self.bolt = allocate_lock()
+        self.bolt.acquire()
         if not kept.may_block() and ident == kept.main_ident:
-            self.wait = self.poll
+            self.bolt = _PolledBolt(self.bolt)
 
-    def poll(self):
-        # The main thread of a board, where a blocked lock can't be interrupted.
-        slices = 0
-        while not self.bolt.acquire(0):
-            kept.sleep_ms(_SLICE_MS)
-            slices += 1
-            if slices == _LOOK and look is not None:
-                slices = 0
-                look()
+    def wake(self):
+        self.bolt.release()
 
     def waits(self):
         """Whether the thread waits in a plain read or write. Under lock."""
@@ -65,13 +73,18 @@ class Offer(BaseOffer):
                 return
             if self.op == READ and value is not POISON:
                 party = self.channel.give_back(Given(self.channel, READ), value)
-        self.wait()  # whoever took the offer releases the bolt, or has done it
+        self.bolt.acquire()  # whoever took the offer releases the bolt, or has done it
         if party is not None:
             party.wake()
 
 
 class Given(BaseOffer):
-    """A value that an interrupted reader gave back."""
+    """A value that an interrupted reader gave back; nobody is woken when it is taken."""
+
+    class bolt:
+        @staticmethod
+        def release():
+            pass
 
     def wake(self):
         pass
