@@ -9,7 +9,7 @@ Nothing is posted while the alternative looks, so it cannot meet itself; and wha
 withdrawn in the moment of pairing, so at most one guard happens and no dead offer stays behind.
 """
 
-from cspcore.channel import DEAD, POISON, READ, WAITING, WRITE, Offer
+from cspcore.channel import POISON, READ, WAITING, WRITE, Offer
 from cspcore.errors import PoisonException
 
 
@@ -17,7 +17,7 @@ class Guard:
     """Base of users' own guards. Both methods run under the library's lock and call no channel."""
 
     def enable(self, alt):
-        """Return (True, value) if ready, else (False, None) and later call alt.schedule(self, value)."""
+        """Return (True, value) if ready, or (False, None) and alt.schedule(self, value) later."""
         return False, None
 
     def disable(self, alt):
@@ -76,7 +76,8 @@ class End:
         return self._channel
 
     def __repr__(self):
-        return "<%s of %s>" % ("read end" if self.op == READ else "write end", title(self._channel))
+        kind = "read end" if self.op == READ else "write end"
+        return "<%s of %s>" % (kind, title(self._channel))
 
 
 def title(channel):
@@ -107,8 +108,8 @@ class Choice:
                 offers.append(None)
                 self._own += 1
             else:
-                raise TypeError("an alternative takes guards: read ends, alt_pending_write, Skip, ...")
-        # Only read ends: their channels can be looked at in a shorter loop (60 ns a guard, not 170).
+                raise TypeError("a guard is expected: a read end, alt_pending_write, Skip, Timer")
+        # Only read ends: their channels are looked at in a shorter loop (60 ns a guard, not 170).
         self._inputs = [o.channel for o in offers] if inputs == len(guards) else None
         self._enabled = []
         self._chosen = None
@@ -122,7 +123,7 @@ class Choice:
         return offer
 
     def poll(self, start):
-        """Look at the guards from index start on, round to it again; the first ready one's index or -1.
+        """Look at the guards from index start on, round to it again: the first ready one, or -1.
 
         Guards of users are enabled on the way and, if one is ready, disabled again.
         """

@@ -1,4 +1,4 @@
-"""The exceptions of both libraries; each exists once, so that either library's code can catch it."""
+"""The exceptions of both libraries; each exists once, so that code of either can catch it."""
 
 
 class PoisonException(Exception):

@@ -18,7 +18,7 @@ Names are loaded when they are first used.
 
 _attrs = {
     "Channel": "uapycsp.channel",
-    "BufferedChannel": "uapycsp.channel",
+    "BufferedChannel": "uapycsp.buffered",
     "poison_channel": "uapycsp.channel",
     "Alternative": "uapycsp.alternative",
     "Guard": "cspcore.choice",
@@ -26,8 +26,8 @@ _attrs = {
     "Timer": "cspcore.choice",
     "process": "uapycsp.process",
     "Parallel": "uapycsp.process",
-    "Sequence": "uapycsp.process",
-    "Spawn": "uapycsp.process",
+    "Sequence": "uapycsp.spawn",
+    "Spawn": "uapycsp.spawn",
     "run": "uapycsp.process",
     "run_CSP": "uapycsp.process",
     "CSP": "uapycsp.process",
@@ -40,14 +40,15 @@ __all__ = tuple(_attrs) + ("plugnplay",)
 
 
 def __getattr__(name):
-    if name in ("channel", "alternative", "wait", "plugnplay"):
+    if name in ("channel", "buffered", "alternative", "wait", "spawn", "watch", "plugnplay"):
         return __import__("uapycsp." + name, None, None, ("*",))
     module = _attrs.get(name)
     if module is None:
         raise AttributeError(name)
     module = __import__(module, None, None, (name,))
-    globals()[name] = value = getattr(module, name)
-    if hasattr(module, "process"):
-        # Importing the file of this name has bound the name to it.
-        globals()["process"] = module.process
+    names = globals()
+    names[name] = value = getattr(module, name)
+    # Importing the file process.py has bound that name to the file.
+    if hasattr(names.get("process"), "Process"):
+        names["process"] = names["process"].process
     return value

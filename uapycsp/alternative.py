@@ -42,7 +42,7 @@ class Alternative(engine.Parked, Choice):
 
     @coroutine
     def select(self, fair=False):
-        """Wait until a guard is ready; (guard, value). Of several ready ones the first is taken."""
+        """Wait until a guard is ready; (guard, value). Of several ready ones takes the first."""
         if self._busy:
             raise RuntimeError("an alternative is used by one process at a time")
         if self._asks:

@@ -16,138 +16,27 @@ from cspcore.channel import (
     TAKEN,
     WAITING,
     WRITE,
-    BaseBufferedChannel,
     BaseChannel,
     link,
 )
 from cspcore.choice import End, WriteGuard
 from cspcore.errors import PoisonException
-from uapycsp.wait import NOTHING, Offer, coroutine, turn, wake_chain
+from uapycsp.wait import NOTHING, Offer, coroutine, wake_chain
 
 CancelledError = engine.CancelledError
-_BURST = 64  # operations of one end in a row that need not wait, before the others get a turn
 
 
-class _End(End):
+class ReadEnd(End):
+    """The reading end of a Channel."""
+
+    # cspcore's take and post are written out here: CommsTime takes 1.4 times as long with calls.
     # _offer is None, or what the end's last operation waited on, to be used again.
-    def __init__(self, channel):
-        self._channel = channel
-        self._offer = None
-
-
-class AnyReadEnd(_End):
-    """The reading end of any kind of channel."""
-
     op = READ
     ended = PoisonException  # what an operation raises when the channel has ended
 
     def __init__(self, channel):
-        _End.__init__(self, channel)
-        self._burst = _BURST
-
-    @coroutine
-    def csp_read(self):
-        self._burst -= 1
-        if not self._burst:
-            self._burst = _BURST
-            yield turn()
-        ch = self._channel
-        if ch._writers is not None:
-            if ch.poisoned:
-                raise self.ended("channel is poisoned")
-            v, party = ch.take()
-            if party is not None:
-                engine.wake(party)
-            return v
-        self._burst = _BURST
-        o = Offer(ch, READ)
-        ch.post(o)
-        try:
-            yield engine.park(o)
-        except BaseException:
-            o.drop()
-            raise
-        if o.value is POISON:
-            raise self.ended("channel is poisoned")
-        return o.value
-
-    __call__ = csp_read
-
-    def __aiter__(self):
-        return AnyReadLoop(self._channel)
-
-    def poison(self):
-        """Poison the channel at once; what is buffered is dropped."""
-        wake_chain(self._channel.end_all())
-        return NOTHING
-
-
-class AnyReadLoop(AnyReadEnd):
-    """What `async for` reads through."""
-
-    ended = StopAsyncIteration
-    __anext__ = AnyReadEnd.csp_read
-
-
-class AnyWriteEnd(_End):
-    """The writing end of any kind of channel."""
-
-    op = WRITE
-
-    def __init__(self, channel):
-        _End.__init__(self, channel)
-        self._burst = _BURST
-
-    @coroutine
-    def csp_write(self, value):
-        self._burst -= 1
-        if not self._burst:
-            self._burst = _BURST
-            yield turn()
-        ch = self._channel
-        if ch._readers is not None:
-            party = ch.give(value)
-            if party is not None:
-                engine.wake(party)
-            return 0
-        self._burst = _BURST
-        o = Offer(ch, WRITE)
-        o.value = value
-        ch.post(o)
-        try:
-            yield engine.park(o)
-        except CancelledError:
-            if o.value is not TAKEN:
-                raise
-            engine.cancel_later()
-            return 0
-        except BaseException:
-            o.drop()
-            raise
-        if o.value is not TAKEN:
-            raise PoisonException("channel is poisoned")
-        return 0
-
-    __call__ = csp_write
-
-    def __aiter__(self):
-        raise TypeError("a write end can't be read")
-
-    def alt_pending_write(self, value):
-        """A guard that writes value when it is chosen."""
-        return WriteGuard(self._channel, value)
-
-    def poison(self):
-        """Poison the channel at once; what is buffered can still be read."""
-        wake_chain(self._channel.end_writing())
-        return NOTHING
-
-
-class ReadEnd(AnyReadEnd):
-    """The reading end of a Channel: as AnyReadEnd, with cspcore's take and post written out."""
-
-    # CommsTime takes 1.4 times as long with the calls.
-    __init__ = _End.__init__
+        self._channel = channel
+        self._offer = None
 
     @coroutine
     def csp_read(self):
@@ -200,6 +89,11 @@ class ReadEnd(AnyReadEnd):
     def __aiter__(self):
         return ReadLoop(self._channel)
 
+    def poison(self):
+        """Poison the channel at once; what is buffered is dropped."""
+        wake_chain(self._channel.end_all())
+        return NOTHING
+
 
 class ReadLoop(ReadEnd):
     """What `async for` reads through."""
@@ -208,10 +102,14 @@ class ReadLoop(ReadEnd):
     __anext__ = ReadEnd.csp_read
 
 
-class WriteEnd(AnyWriteEnd):
-    """The writing end of a Channel: as AnyWriteEnd, with cspcore's give and post written out."""
+class WriteEnd(End):
+    """The writing end of a Channel; written out as ReadEnd is."""
 
-    __init__ = _End.__init__
+    op = WRITE
+
+    def __init__(self, channel):
+        self._channel = channel
+        self._offer = None
 
     @coroutine
     def csp_write(self, value):
@@ -260,8 +158,20 @@ class WriteEnd(AnyWriteEnd):
 
     __call__ = csp_write
 
+    def __aiter__(self):
+        raise TypeError("a write end can't be read")
 
-class _Ends:
+    def alt_pending_write(self, value):
+        """A guard that writes value when it is chosen."""
+        return WriteGuard(self._channel, value)
+
+    def poison(self):
+        """Poison the channel at once; what is buffered can still be read."""
+        wake_chain(self._channel.end_writing())
+        return NOTHING
+
+
+class Ends:
     # What Channel and BufferedChannel share.
 
     @property
@@ -292,7 +202,7 @@ class _Ends:
         return "<channel %s>" % (self.name or "without a name")
 
 
-class Channel(_Ends, BaseChannel):
+class Channel(Ends, BaseChannel):
     """Rendezvous of any number of readers and writers; external: others than processes use it."""
 
     _read_end = ReadEnd
@@ -300,16 +210,6 @@ class Channel(_Ends, BaseChannel):
 
     def __init__(self, name="", external=False):
         BaseChannel.__init__(self, name, external)
-
-
-class BufferedChannel(_Ends, BaseBufferedChannel):
-    """A FIFO of capacity values (None: unlimited, 0: as a Channel) between writers and readers."""
-
-    _read_end = AnyReadEnd
-    _write_end = AnyWriteEnd
-
-    def __init__(self, name="", capacity=None, external=False):
-        BaseBufferedChannel.__init__(self, name, capacity, external)
 
 
 def poison_channel(channel):

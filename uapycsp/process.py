@@ -14,16 +14,16 @@ import sys
 
 from ufuture.loop import engine
 from cspcore.channel import POISON, READ, Offer, forget
-from cspcore.choice import Choice, End, WriteGuard
+from cspcore.choice import End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
-from cspcore.names import ends_in, is_operation, name_of, report
+from cspcore.names import ends_in, is_operation, name_of
 from uapycsp.wait import Offer as WaitingOffer
-from uapycsp.wait import coroutine
+from uapycsp.wait import Join, coroutine
 
 CancelledError = engine.CancelledError
 
-_NEW, _STARTED, _ENDED = 0, 1, 2
+_NEW, _STARTED, _ENDED, _FAILED = 0, 1, 2, 3
 
 # The processes that are tasks and have not ended, linked in the order of their start.
 _first = None
@@ -36,7 +36,7 @@ _root = None  # the Parallel of the run
 
 if hasattr(engine, "core"):
 
-    class _Awaitable:
+    class Awaitable:
         def __iter__(self):
             return self._await()
 
@@ -45,29 +45,28 @@ else:
     async def _awaiting(awaitable):
         return await awaitable
 
-    class _Awaitable:
+    class Awaitable:
         def __await__(self):
             return _awaiting(self._await()).__await__()
 
 
-class Process(engine.Owned, _Awaitable):
+class Process(engine.Owned, Awaitable):
     """A process function with its arguments, or a coroutine (args is None); not started yet."""
 
-    # Only what differs from these is stored in a process (making one with two attributes takes
-    # 0.8 us, with eleven 2.6 us).
     _kwargs = None
     _verbose = False
     _propagate = True
-    _state = _NEW
-    _value = None
-    _exception = None
-    _group = None  # whom to tell of the end
-    _older = None
-    _newer = None
 
     def __init__(self, f, args):
+        # All that is stored later stands here already: the end of a process allocates nothing.
         self._f = f
         self._args = args
+        self._state = _NEW
+        self._value = None  # what it has returned, or raised
+        self._group = None  # whom to tell of the end
+        self._older = None
+        self._newer = None
+        self.task = None
 
     @property
     def name(self):
@@ -146,9 +145,26 @@ class Process(engine.Owned, _Awaitable):
         if _first is None and _all_ended is not None:
             engine.wake(_all_ended)
 
+    def has_ended(self):
+        return self._state >= _ENDED
+
+    @property
+    def _exception(self):
+        return self._value if self._state == _FAILED else None
+
+    @_exception.setter
+    def _exception(self, exception):
+        if exception is not None:
+            self._value = exception
+            self._state = _FAILED
+
     def cancel(self):
         if self._state == _STARTED and self.task is not None:
             self.task.cancel()
+
+
+class Composite(Awaitable):
+    """A Parallel or a Sequence."""
 
 
 class _Composite(Process):
@@ -192,10 +208,10 @@ def process(f=None, verbose_poison=False, propagate=True):
     return make
 
 
-def _as_process(x):
+def as_process(x):
     if isinstance(x, Process):
         return x
-    if isinstance(x, (Parallel, Sequence)):
+    if isinstance(x, Composite):
         return _Composite(x, ())
     if hasattr(x, "send") and hasattr(x, "throw"):
         return Process(x, None)
@@ -238,7 +254,7 @@ class _Operation:
         return self.value
 
 
-class Parallel(engine.Parked, Group, _Awaitable):
+class Parallel(engine.Parked, Group, Composite):
     """Processes, channel guards and un-awaited operations that run together.
 
     `await Parallel(...)` waits until all have ended; the list of their results, in order. Raises
@@ -259,7 +275,7 @@ class Parallel(engine.Parked, Group, _Awaitable):
     def _member(self, m):
         if isinstance(m, End) and m.op == READ or isinstance(m, WriteGuard):
             return m
-        return _Operation(m) if is_operation(m) else _as_process(m)
+        return _Operation(m) if is_operation(m) else as_process(m)
 
     def _claim(self):
         if self._args is None:
@@ -423,99 +439,12 @@ class Parallel(engine.Parked, Group, _Awaitable):
         return woken
 
 
-class Sequence(_Awaitable):
-    """Processes one after another; `await` gives the list of their results.
-
-    It stops at an exception and goes on after a member that ended by poison (its result is None).
-    """
-
-    def __init__(self, *members):
-        self._members = [_as_process(m) for m in members]
-
-    @coroutine
-    def _await(self):
-        members = self._members
-        if members is None:
-            raise RuntimeError("a process is started once")
-        self._members = None
-        results = []
-        try:
-            for m in members:
-                results.append((yield from Parallel(m)._await())[0])
-        except BaseException as er:
-            for m in members[len(results) + 1 :]:
-                m.forgo(er)
-            raise
-        return results
-
-    def parts(self):
-        return self._members or ()
-
-
-class _Join(engine.Parked):
-    woken = False
-
-    def cancelled(self):
-        return self.woken
-
-
-class Spawn(_Awaitable):
-    """Starts a process in the background: `await h` or `await h.join()` waits for its value.
-
-    Awaiting raises its exception; if nobody asked, the enclosing `run` raises it at its end.
-    """
-
-    def __init__(self, p):
-        self._waiting = []
-        self._asked = False
-        self._process = p = _as_process(p)
-        if not engine.is_running():
-            raise RuntimeError("no running event loop: spawn inside of a process")
-        p._claim(self)
-        try:
-            p._start()
-        except BaseException as er:
-            p._exception = p.forgo(er)
-            raise
-
-    def done(self):
-        """Whether the process has ended."""
-        return self._process._state == _ENDED
-
-    def join(self):
-        """To be awaited: the process's value."""
-        return self
-
-    def cancel(self):
-        """Cancel the process."""
-        self._process.cancel()
-
-    @coroutine
-    def _await(self):
-        self._asked = True
-        if not self.done():
-            j = _Join()
-            self._waiting.append(j)
-            try:
-                yield engine.park(j)
-            except BaseException:
-                if j in self._waiting:
-                    self._waiting.remove(j)
-                raise
-        if self._process._exception is not None:
-            raise self._process._exception
-        return self._process._value
-
-    def member_ended(self, p):
-        for j in self._waiting:
-            j.woken = True
-            engine.wake(j)
-        self._waiting = []
-        if p._exception is not None and not self._asked:
-            if _root is not None:
-                _failed.append(self)
-            elif not isinstance(p._exception, CancelledError):
-                engine.report(p.task, p._exception)
+def note_failure(handle, p):
+    """A spawned process has ended by an exception, and nobody has asked yet."""
+    if _root is not None:
+        _failed.append(handle)
+    elif not isinstance(p._exception, CancelledError):
+        engine.report(p.task, p._exception)
 
 
 def run(*processes):
@@ -529,7 +458,7 @@ def run(*processes):
         raise RuntimeError("an event loop runs already: await the process")
     if not processes:
         raise ValueError("run needs at least one process")
-    group = Parallel(*[_as_process(p) for p in processes])
+    group = Parallel(*[as_process(p) for p in processes])
     _first = _last = _deadlock = None
     _failed = []
     _root = group
@@ -576,7 +505,7 @@ async def _end_all():
             newer = p._newer
             p.cancel()
             p = newer
-        _all_ended = _Join()
+        _all_ended = Join()
         try:
             await _parked(_all_ended)
         except CancelledError as er:
@@ -615,54 +544,6 @@ async def _end_interrupted():
 
 
 def _watch():
-    # Rule 12. True if it has found a deadlock and poisoned what waits.
-    global _deadlock
-    waits = []
-    failed = _root.exception is not None  # then the deadlock is only its consequence
-    p = _first
-    while p is not None:
-        parked = engine.waits_on(p)
-        offers = _offers(parked)
-        if offers is None:
-            return False
-        failed = failed or isinstance(parked, Parallel) and parked.exception is not None
-        if offers:
-            waits.append((p, offers))
-        p = p._newer
-    if not waits or _threads_run():
-        return False
-    if not failed and _deadlock is None:
-        _deadlock = report(waits)
-    for p, offers in waits:
-        for o in offers:
-            o.channel.poison()
-    return True
+    from uapycsp.watch import look
 
-
-def _offers(parked):
-    # What a process waits for: its offers, [] for the end of others, None for what we can't tell.
-    if isinstance(parked, WaitingOffer):
-        offers = [parked]
-    elif isinstance(parked, Parallel):
-        offers = [o for o in parked.offers() if o.alt is parked]
-    elif isinstance(parked, Choice) and not parked._own:
-        offers = parked._offers
-    elif isinstance(parked, _Join):
-        offers = []
-    else:
-        return None
-    for o in offers:
-        if o.channel.external:
-            return None
-    return offers
-
-
-def _threads_run():
-    uthreading = sys.modules.get("uthreading")
-    if uthreading is None:
-        return False
-    me = uthreading.current_thread()
-    for t in uthreading.enumerate():
-        if t is not me:
-            return True
-    return False
+    return look()

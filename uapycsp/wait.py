@@ -75,3 +75,12 @@ def wake_chain(party):
         party.next = None
         engine.wake(party)
         party = n
+
+
+class Join(engine.Parked):
+    """What one waits on for the end of processes."""
+
+    woken = False
+
+    def cancelled(self):
+        return self.woken

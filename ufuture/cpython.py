@@ -12,7 +12,7 @@ from asyncio import CancelledError, TimeoutError  # noqa: F401
 from types import coroutine  # noqa: F401
 
 _order = 0
-_stamps = 0  # tells apart what `order` numbers between two wakes
+_stamped = _stamps = 0  # where `order` gave its last number, and how many there
 _STAMPS = 65536
 # The tasks to be cancelled as soon as they wait: true for those that are so only if their
 # cancellation still stands then.
@@ -126,9 +126,11 @@ def unlimit(parked):
 
 def order():
     """The order, among all wakes, of what is paired now without a wake; no two are the same."""
-    global _stamps
-    _stamps = (_stamps + 1) % (_STAMPS - 1)
-    return _order * _STAMPS + 1 + _stamps
+    global _stamps, _stamped
+    now = _order
+    _stamps = _stamps + 1 if now == _stamped else 1
+    _stamped = now
+    return now * _STAMPS + _stamps
 
 
 def order_of(parked):

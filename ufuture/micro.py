@@ -47,7 +47,7 @@ _ready = []  # what to resume, oldest first
 # How many entries have left _ready. The place there + _base orders an entry among all wakes, and
 # between two wakes there is room to order what is paired without a wake.
 _base = 0
-_stamps = 0  # tells apart what `order` numbers between two wakes
+_stamped = _stamps = 0  # where `order` gave its last number, and how many there
 _cancels = []  # tasks to cancel before anything else is resumed
 _driver = None
 _queue = core._task_queue  # the loop's queue that the driver belongs to
@@ -278,7 +278,7 @@ def _drive():
         raise
 
 
-def _sized(a, b, c, d, e, f, g, h, i, j, k, l, m, n):
+def _sized(a, b, c, d, e, f, g, h, i, j, k, m, n, o):
     # Its generator takes as much of the heap as that of an operation.
     yield
 
@@ -355,9 +355,11 @@ def unlimit(parked):
 
 def order():
     """The order, among all wakes, of what is paired now without a wake; no two are the same."""
-    global _stamps
-    _stamps = _stamps + 1 & _STAMPS - 1
-    return (_base + len(_ready) - 1) * _STAMPS + 1 + _stamps
+    global _stamps, _stamped
+    now = _base + len(_ready) - 1
+    _stamps = _stamps + 1 if now == _stamped else 1
+    _stamped = now
+    return now * _STAMPS + _stamps
 
 
 def order_of(parked):

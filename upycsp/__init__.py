@@ -18,7 +18,7 @@ Names are loaded when they are first used.
 
 _attrs = {
     "Channel": "upycsp.channel",
-    "BufferedChannel": "upycsp.channel",
+    "BufferedChannel": "upycsp.buffered",
     "poison_channel": "upycsp.channel",
     "Alternative": "upycsp.alternative",
     "Guard": "cspcore.choice",
@@ -36,20 +36,22 @@ _attrs = {
     "DeadlockError": "cspcore.errors",
 }
 
+_modules = ("channel", "buffered", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay")
 __all__ = tuple(_attrs) + ("plugnplay",)
 
 
 def __getattr__(name):
-    if name in ("channel", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay"):
+    if name in _modules:
         return __import__("upycsp." + name, None, None, ("*",))
     module = _attrs.get(name)
     if module is None:
         raise AttributeError(name)
     module = __import__(module, None, None, (name,))
-    globals()[name] = value = getattr(module, name)
-    if hasattr(module, "process"):
-        # Importing the file of this name has bound the name to it.
-        globals()["process"] = module.process
+    names = globals()
+    names[name] = value = getattr(module, name)
+    # Importing the file process.py has bound that name to the file.
+    if hasattr(names.get("process"), "Process"):
+        names["process"] = names["process"].process
     return value
 
 

@@ -14,7 +14,7 @@ from _thread import allocate_lock, get_ident
 from cspcore.choice import Guard, Skip, Timer  # noqa: F401
 from cspcore.errors import ChannelPoisonException, DeadlockError, PoisonException  # noqa: F401
 from cspcore.names import is_operation
-from upycsp import alternative, channel
+from upycsp import alternative, buffered, channel
 from upycsp.channel import poison_channel  # noqa: F401
 from upycsp import process as _load  # noqa: F401
 
@@ -117,9 +117,9 @@ class ReadEnd(_Reading, channel.ReadEnd):
     plain_poison = channel.ReadEnd.poison
 
 
-class AnyReadEnd(_Reading, channel.AnyReadEnd):
-    plain = channel.AnyReadEnd.__call__
-    plain_poison = channel.AnyReadEnd.poison
+class AnyReadEnd(_Reading, buffered.AnyReadEnd):
+    plain = buffered.AnyReadEnd.__call__
+    plain_poison = buffered.AnyReadEnd.poison
 
 
 class WriteEnd(_Writing, channel.WriteEnd):
@@ -127,9 +127,9 @@ class WriteEnd(_Writing, channel.WriteEnd):
     plain_poison = channel.WriteEnd.poison
 
 
-class AnyWriteEnd(_Writing, channel.AnyWriteEnd):
-    plain = channel.AnyWriteEnd.__call__
-    plain_poison = channel.AnyWriteEnd.poison
+class AnyWriteEnd(_Writing, buffered.AnyWriteEnd):
+    plain = buffered.AnyWriteEnd.__call__
+    plain_poison = buffered.AnyWriteEnd.poison
 
 
 class Channel(channel.Channel):
@@ -147,18 +147,18 @@ class Channel(channel.Channel):
         return NOTHING
 
 
-class BufferedChannel(channel.BufferedChannel):
+class BufferedChannel(buffered.BufferedChannel):
     """As upycsp's, with operations that are awaited."""
 
     _read_end = AnyReadEnd
     _write_end = AnyWriteEnd
 
     def poison(self):
-        channel.BufferedChannel.poison(self)
+        buffered.BufferedChannel.poison(self)
         return NOTHING
 
     def close(self):
-        channel.BufferedChannel.close(self)
+        buffered.BufferedChannel.close(self)
         return NOTHING
 
 

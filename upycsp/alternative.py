@@ -21,7 +21,7 @@ class Alternative(Choice):
         self._me = None  # the offer of the thread that waits; not None: in use
 
     def select(self, fair=False):
-        """Wait until a guard is ready; (guard, value). Of several ready ones the first is taken."""
+        """Wait until a guard is ready; (guard, value). Of several ready ones takes the first."""
         party = None
         with lock:
             if self._me is not None:

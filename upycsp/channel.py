@@ -11,13 +11,11 @@ An operation takes the lock once: partner? (buffer?) else queue; it waits and wa
 from _thread import get_ident
 
 from cspcore.channel import (
-    MARKER,
     POISON,
     READ,
     TAKEN,
     WAITING,
     WRITE,
-    BaseBufferedChannel,
     BaseChannel,
     link,
 )
@@ -26,110 +24,13 @@ from cspcore.errors import PoisonException
 from upycsp.wait import lock, offers, own, wake_chain
 
 
-class AnyReadEnd(End):
-    """The reading end of any kind of channel."""
+class ReadEnd(End):
+    """The reading end of a Channel."""
 
+    # cspcore's take and post are written out here: CommsTime on one processor takes 1.3 times as
+    # long with the calls.
     op = READ
 
-    def __call__(self):
-        ch = self._channel
-        with lock:
-            if ch._writers is not None:
-                me = None
-                v, party = ch.take()
-            else:
-                me = own()
-                me.channel = ch
-                me.op = READ
-                me.value = WAITING
-                ch.post(me)
-        if me is None:
-            if party is not None:
-                party.wake()
-            return v
-        return read_value(me)
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        try:
-            return self()
-        except PoisonException:
-            raise StopIteration
-
-    def poison(self):
-        """Poison the channel at once; what is buffered is dropped."""
-        with lock:
-            chain = self._channel.end_all()
-        wake_chain(chain)
-
-
-class AnyWriteEnd(End):
-    """The writing end of any kind of channel."""
-
-    op = WRITE
-
-    def __call__(self, value):
-        ch = self._channel
-        with lock:
-            if ch._readers is not None:
-                me = None
-                party = ch.give(value)
-            else:
-                me = own()
-                me.channel = ch
-                me.op = WRITE
-                me.value = value
-                ch.post(me)
-        if me is None:
-            if party is not None:
-                party.wake()
-            return 0
-        return written(me)
-
-    def alt_pending_write(self, value):
-        """A guard that writes value when it is chosen."""
-        return WriteGuard(self._channel, value)
-
-    def poison(self):
-        """Poison the channel at once; what is buffered can still be read."""
-        with lock:
-            chain = self._channel.end_writing()
-        wake_chain(chain)
-
-
-def read_value(me):
-    """Wait until the queued read is paired; its value."""
-    try:
-        me.bolt.acquire()
-    except BaseException:
-        me.interrupted()
-        raise
-    v = me.value
-    me.value = TAKEN
-    if v is POISON:
-        raise PoisonException("channel is poisoned")
-    return v
-
-
-def written(me):
-    """Wait until the queued write is paired; 0."""
-    try:
-        me.bolt.acquire()
-    except BaseException:
-        me.interrupted()
-        raise
-    if me.value is not TAKEN:
-        me.value = TAKEN
-        raise PoisonException("channel is poisoned")
-    return 0
-
-
-class ReadEnd(AnyReadEnd):
-    """The reading end of a Channel: as AnyReadEnd, with cspcore's take and post written out."""
-
-    # CommsTime on one processor takes 1.3 times as long with the calls.
     def __call__(self):
         ch = self._channel
         with lock:
@@ -173,9 +74,26 @@ class ReadEnd(AnyReadEnd):
             raise PoisonException("channel is poisoned")
         return v
 
+    def __iter__(self):
+        return self
 
-class WriteEnd(AnyWriteEnd):
-    """The writing end of a Channel: as AnyWriteEnd, with cspcore's give and post written out."""
+    def __next__(self):
+        try:
+            return self()
+        except PoisonException:
+            raise StopIteration
+
+    def poison(self):
+        """Poison the channel at once; what is buffered is dropped."""
+        with lock:
+            chain = self._channel.end_all()
+        wake_chain(chain)
+
+
+class WriteEnd(End):
+    """The writing end of a Channel; written out as ReadEnd is."""
+
+    op = WRITE
 
     def __call__(self, value):
         ch = self._channel
@@ -218,8 +136,18 @@ class WriteEnd(AnyWriteEnd):
             raise PoisonException("channel is poisoned")
         return 0
 
+    def alt_pending_write(self, value):
+        """A guard that writes value when it is chosen."""
+        return WriteGuard(self._channel, value)
 
-class _Ends:
+    def poison(self):
+        """Poison the channel at once; what is buffered can still be read."""
+        with lock:
+            chain = self._channel.end_writing()
+        wake_chain(chain)
+
+
+class Ends:
     # What Channel and BufferedChannel share.
 
     @property
@@ -256,7 +184,7 @@ class _Ends:
         return "<channel %s>" % (self.name or "without a name")
 
 
-class Channel(_Ends, BaseChannel):
+class Channel(Ends, BaseChannel):
     """Rendezvous of any number of readers and writers; external: others than processes use it."""
 
     _read_end = ReadEnd
@@ -274,26 +202,6 @@ class Channel(_Ends, BaseChannel):
         """Raise AssertionError where the channel's invariants do not hold."""
         with lock:
             BaseChannel.verify(self)
-
-
-class BufferedChannel(_Ends, BaseBufferedChannel):
-    """A FIFO of capacity values (None: unlimited, 0: as a Channel) between writers and readers."""
-
-    _read_end = AnyReadEnd
-    _write_end = AnyWriteEnd
-
-    def __init__(self, name="", capacity=None, external=False):
-        BaseBufferedChannel.__init__(self, name, capacity, external)
-
-    def queue_len(self):
-        """The number of operations that wait, of values buffered and given back."""
-        with lock:
-            return BaseBufferedChannel.queue_len(self)
-
-    def verify(self):
-        """Raise AssertionError where the channel's invariants do not hold."""
-        with lock:
-            BaseBufferedChannel.verify(self)
 
 
 def poison_channel(channel):

@@ -1,4 +1,4 @@
-"""A small library of processes. All use plain reads, so that poison entering at any end leaves by all.
+"""A small library of processes. All use plain reads: poison entering at any end leaves by all.
 
 Identity, Prefix, SeqDelta2, ParDelta2 (= Delta2), Successor, SkipProcess, Mux2, poison_chans.
 """

@@ -85,7 +85,7 @@ class Process(Runnable):
         return self._f(*self._args)
 
     def start(self):
-        """Give it a thread; None, or the exception why there is none. Its group hears of its end."""
+        """Give it a thread; None, or why there is none. Its group hears of its end in any case."""
         global _loaded
         if not _loaded:
             upycsp._load_all()
@@ -488,7 +488,7 @@ run_CSP = CSP = run
 
 
 def run_group(group, processes):
-    """Run a Parallel of processes under the watchdog; the result of one, or the list of several."""
+    """Run a Parallel of processes under the watchdog; one's result, or the list of several's."""
     if not processes:
         raise ValueError("run needs at least one process")
     failed = ()
@@ -591,7 +591,7 @@ def _find_deadlock():
 
 
 def _offers_of(ident):
-    # What a thread waits for: its offers, [] for the end of others, None if it runs, or we can't tell.
+    # What a thread waits for: its offers, [] for the end of others, None if it may be running.
     me = offers.get(ident)
     if me is None:
         return None

@@ -1,0 +1,180 @@
+"""Buffered channels: who meets whom, with a FIFO between them. See cspcore.channel."""
+
+from cspcore.channel import (
+    DEAD,
+    DRAINED,
+    GIVEN,
+    MARKER,
+    READ,
+    TAKEN,
+    BaseChannel,
+    Offer,
+    count,
+    in_order,
+    insert_given,
+    link,
+    unlink,
+)
+from cspcore.errors import PoisonException
+
+# A buffered channel's _readers or _writers when an operation can proceed.
+OPEN = Offer(None, MARKER)
+
+
+class BaseBufferedChannel(BaseChannel):
+    """The pairing rules of a FIFO buffer between writers and readers.
+
+    Here `_readers` and `_writers` only say whether a write and a read can proceed (None if not,
+    else a marker); who waits stands in `_read_queue` and `_write_queue`. Besides those above:
+    5. Readers wait only while nothing can be read, writers only while the buffer is full.
+    6. What can be read comes in this order: given back, buffered, of waiting writers.
+    The buffer is a ring, which an unlimited channel doubles when it is full.
+    """
+
+    def __init__(self, name="", capacity=None, external=False):
+        if capacity is not None and capacity < 0:
+            raise ValueError("a capacity is not negative")
+        BaseChannel.__init__(self, name, external)
+        self.capacity = capacity
+        self._ring = [None] * (4 if capacity is None else capacity)
+        self._first = 0
+        self._count = 0
+        self._read_queue = None
+        self._write_queue = None
+        self._refresh()
+
+    def _refresh(self):
+        if self._readers is not DEAD:
+            room = self.capacity is None or self._count < self.capacity
+            self._readers = OPEN if room or self._read_queue is not None else None
+        if self._count or self._write_queue is not None:
+            self._writers = OPEN
+        elif self._writers is not DEAD:
+            self._writers = DRAINED if self._readers is DEAD else None
+
+    def _append(self, value):
+        ring = self._ring
+        n = len(ring)
+        if self._count == n:  # unlimited: the ring is unrolled into one of twice the size
+            ring = ring[self._first :] + ring[: self._first]
+            ring.extend([None] * n)
+            self._ring = ring
+            self._first = 0
+        ring[(self._first + self._count) % len(ring)] = value
+        self._count += 1
+
+    def _popleft(self):
+        i = self._first
+        value = self._ring[i]
+        self._ring[i] = None
+        self._first = (i + 1) % len(self._ring)
+        self._count -= 1
+        return value
+
+    def queue_len(self):
+        return count(self._read_queue) + count(self._write_queue) + self._count
+
+    def verify(self):
+        from cspcore.verify import verify_buffered
+
+        verify_buffered(self)
+
+    def take(self):
+        w = self._write_queue
+        if w is not None and w.op == GIVEN:
+            self._write_queue = unlink(w, w)
+            v = w.value
+            party = None
+        elif self._count:
+            v = self._popleft()
+            party = None
+            if w is not None:
+                self._append(w.value)
+                party = self._met(w, TAKEN)
+        elif w is not None:  # capacity 0
+            v = w.value
+            party = self._met(w, TAKEN)
+        else:
+            raise PoisonException("channel is poisoned")
+        self._refresh()
+        return v, party
+
+    def give(self, value):
+        if self._readers is DEAD:
+            raise PoisonException("channel is poisoned")
+        party = None
+        if self._read_queue is not None:
+            party = self._met(self._read_queue, value)
+        else:
+            self._append(value)
+        self._refresh()
+        return party
+
+    def _met(self, offer, value):
+        if offer.alt is None:
+            self.withdraw(offer)
+            party = offer
+        else:
+            party = offer.alt.paired(offer)
+        offer.value = value
+        return party
+
+    def post(self, offer):
+        if offer.op == READ:
+            self._read_queue = link(self._read_queue, offer)
+        else:
+            self._write_queue = link(self._write_queue, offer)
+        self._refresh()
+
+    def withdraw(self, offer):
+        if offer.op == READ:
+            self._read_queue = unlink(self._read_queue, offer)
+        else:
+            self._write_queue = unlink(self._write_queue, offer)
+        self._refresh()
+
+    def give_back(self, offer, value):
+        if self._writers is DEAD:
+            return None
+        if self._read_queue is not None:
+            party = self._met(self._read_queue, value)
+            self._refresh()
+            return party
+        offer.op = GIVEN
+        offer.alt = None
+        offer.value = value
+        self._write_queue = insert_given(self._write_queue, offer)
+        self._refresh()
+        return None
+
+    def end_close(self):
+        if self._readers is DEAD:
+            return None
+        chain = self._end_readers(None)
+        self._refresh()
+        return in_order(chain)
+
+    def _end_readers(self, chain):
+        while self._read_queue is not None:
+            chain = self._end_offer(self._read_queue, chain)
+        self._readers = DEAD
+        return chain
+
+    def _end(self, last):
+        chain = self._end_readers(None)
+        given = None
+        while self._write_queue is not None:
+            o = self._write_queue
+            if o.op == GIVEN:
+                self._write_queue = unlink(o, o)
+                given = link(given, o)
+            else:
+                chain = self._end_offer(o, chain)
+        if last is DEAD:
+            self._ring = []
+            self._first = self._count = 0
+            self._writers = DEAD
+        else:
+            self._write_queue = given
+            self._refresh()
+        return in_order(chain)

@@ -1,0 +1,107 @@
+"""Buffered channels for coroutines, and ends that work on any kind of channel."""
+
+from ufuture.loop import engine
+from cspcore.buffered import BaseBufferedChannel
+from cspcore.channel import POISON, READ, TAKEN, WRITE
+from cspcore.errors import PoisonException
+from uapycsp.channel import Ends, ReadEnd, WriteEnd
+from uapycsp.wait import Offer, coroutine, turn
+
+CancelledError = engine.CancelledError
+_BURST = 64  # operations of one end in a row that need not wait, before the others get a turn
+
+
+class AnyReadEnd(ReadEnd):
+    """The reading end of any kind of channel, through cspcore's calls."""
+
+    def __init__(self, channel):
+        ReadEnd.__init__(self, channel)
+        self._burst = _BURST
+
+    @coroutine
+    def csp_read(self):
+        self._burst -= 1
+        if not self._burst:
+            self._burst = _BURST
+            yield turn()
+        ch = self._channel
+        if ch._writers is not None:
+            if ch.poisoned:
+                raise self.ended("channel is poisoned")
+            v, party = ch.take()
+            if party is not None:
+                engine.wake(party)
+            return v
+        self._burst = _BURST
+        o = Offer(ch, READ)
+        ch.post(o)
+        try:
+            yield engine.park(o)
+        except BaseException:
+            o.drop()
+            raise
+        if o.value is POISON:
+            raise self.ended("channel is poisoned")
+        return o.value
+
+    __call__ = csp_read
+
+    def __aiter__(self):
+        return AnyReadLoop(self._channel)
+
+
+class AnyReadLoop(AnyReadEnd):
+    """What `async for` reads through."""
+
+    ended = StopAsyncIteration
+    __anext__ = AnyReadEnd.csp_read
+
+
+class AnyWriteEnd(WriteEnd):
+    """The writing end of any kind of channel, through cspcore's calls."""
+
+    def __init__(self, channel):
+        WriteEnd.__init__(self, channel)
+        self._burst = _BURST
+
+    @coroutine
+    def csp_write(self, value):
+        self._burst -= 1
+        if not self._burst:
+            self._burst = _BURST
+            yield turn()
+        ch = self._channel
+        if ch._readers is not None:
+            party = ch.give(value)
+            if party is not None:
+                engine.wake(party)
+            return 0
+        self._burst = _BURST
+        o = Offer(ch, WRITE)
+        o.value = value
+        ch.post(o)
+        try:
+            yield engine.park(o)
+        except CancelledError:
+            if o.value is not TAKEN:
+                raise
+            engine.cancel_later()
+            return 0
+        except BaseException:
+            o.drop()
+            raise
+        if o.value is not TAKEN:
+            raise PoisonException("channel is poisoned")
+        return 0
+
+    __call__ = csp_write
+
+
+class BufferedChannel(Ends, BaseBufferedChannel):
+    """A FIFO of capacity values (None: unlimited, 0: as a Channel) between writers and readers."""
+
+    _read_end = AnyReadEnd
+    _write_end = AnyWriteEnd
+
+    def __init__(self, name="", capacity=None, external=False):
+        BaseBufferedChannel.__init__(self, name, capacity, external)

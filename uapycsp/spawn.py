@@ -1,0 +1,92 @@
+"""Processes in sequence and in the background, for coroutines."""
+
+from ufuture.loop import engine
+from uapycsp.process import Awaitable, Composite, Parallel, as_process, note_failure
+from uapycsp.wait import Join, coroutine
+
+CancelledError = engine.CancelledError
+
+
+class Sequence(Composite):
+    """Processes one after another; `await` gives the list of their results.
+
+    It stops at an exception and goes on after a member that ended by poison (its result is None).
+    """
+
+    def __init__(self, *members):
+        self._members = [as_process(m) for m in members]
+
+    @coroutine
+    def _await(self):
+        members = self._members
+        if members is None:
+            raise RuntimeError("a process is started once")
+        self._members = None
+        results = []
+        try:
+            for m in members:
+                results.append((yield from Parallel(m)._await())[0])
+        except BaseException as er:
+            for m in members[len(results) + 1 :]:
+                m.forgo(er)
+            raise
+        return results
+
+    def parts(self):
+        return self._members or ()
+
+
+class Spawn(Awaitable):
+    """Starts a process in the background: `await h` or `await h.join()` waits for its value.
+
+    Awaiting raises its exception; if nobody asked, the enclosing `run` raises it at its end.
+    """
+
+    def __init__(self, p):
+        self._waiting = []
+        self._asked = False
+        self._process = p = as_process(p)
+        if not engine.is_running():
+            raise RuntimeError("no running event loop: spawn inside of a process")
+        p._claim(self)
+        try:
+            p._start()
+        except BaseException as er:
+            p._exception = p.forgo(er)
+            raise
+
+    def done(self):
+        """Whether the process has ended."""
+        return self._process.has_ended()
+
+    def join(self):
+        """To be awaited: the process's value."""
+        return self
+
+    def cancel(self):
+        """Cancel the process."""
+        self._process.cancel()
+
+    @coroutine
+    def _await(self):
+        self._asked = True
+        if not self.done():
+            j = Join()
+            self._waiting.append(j)
+            try:
+                yield engine.park(j)
+            except BaseException:
+                if j in self._waiting:
+                    self._waiting.remove(j)
+                raise
+        if self._process._exception is not None:
+            raise self._process._exception
+        return self._process._value
+
+    def member_ended(self, p):
+        for j in self._waiting:
+            j.woken = True
+            engine.wake(j)
+        self._waiting = []
+        if p._exception is not None and not self._asked:
+            note_failure(self, p)

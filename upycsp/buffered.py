@@ -1,0 +1,98 @@
+"""Buffered channels for threads, and ends that work on any kind of channel."""
+
+from cspcore.buffered import BaseBufferedChannel
+from cspcore.channel import POISON, READ, TAKEN, WAITING, WRITE
+from cspcore.errors import PoisonException
+from upycsp.channel import Ends, ReadEnd, WriteEnd
+from upycsp.wait import lock, own
+
+
+class AnyReadEnd(ReadEnd):
+    """The reading end of any kind of channel, through cspcore's calls."""
+
+    def __call__(self):
+        ch = self._channel
+        with lock:
+            if ch._writers is not None:
+                me = None
+                v, party = ch.take()
+            else:
+                me = own()
+                me.channel = ch
+                me.op = READ
+                me.value = WAITING
+                ch.post(me)
+        if me is None:
+            if party is not None:
+                party.wake()
+            return v
+        return _read_value(me)
+
+
+class AnyWriteEnd(WriteEnd):
+    """The writing end of any kind of channel, through cspcore's calls."""
+
+    def __call__(self, value):
+        ch = self._channel
+        with lock:
+            if ch._readers is not None:
+                me = None
+                party = ch.give(value)
+            else:
+                me = own()
+                me.channel = ch
+                me.op = WRITE
+                me.value = value
+                ch.post(me)
+        if me is None:
+            if party is not None:
+                party.wake()
+            return 0
+        return _written(me)
+
+
+def _read_value(me):
+    """Wait until the queued read is paired; its value."""
+    try:
+        me.bolt.acquire()
+    except BaseException:
+        me.interrupted()
+        raise
+    v = me.value
+    me.value = TAKEN
+    if v is POISON:
+        raise PoisonException("channel is poisoned")
+    return v
+
+
+def _written(me):
+    """Wait until the queued write is paired; 0."""
+    try:
+        me.bolt.acquire()
+    except BaseException:
+        me.interrupted()
+        raise
+    if me.value is not TAKEN:
+        me.value = TAKEN
+        raise PoisonException("channel is poisoned")
+    return 0
+
+
+class BufferedChannel(Ends, BaseBufferedChannel):
+    """A FIFO of capacity values (None: unlimited, 0: as a Channel) between writers and readers."""
+
+    _read_end = AnyReadEnd
+    _write_end = AnyWriteEnd
+
+    def __init__(self, name="", capacity=None, external=False):
+        BaseBufferedChannel.__init__(self, name, capacity, external)
+
+    def queue_len(self):
+        """The number of operations that wait, of values buffered and given back."""
+        with lock:
+            return BaseBufferedChannel.queue_len(self)
+
+    def verify(self):
+        """Raise AssertionError where the channel's invariants do not hold."""
+        with lock:
+            BaseBufferedChannel.verify(self)
