@@ -24,13 +24,17 @@ else:
 class Offer(engine.Parked, BaseOffer):
     """An offer that a coroutine waits on."""
 
+    op = READ
+    next = None  # most never have one; what every offer needs stands in it (32 bytes less)
+
     def __init__(self, channel, op):
         self.channel = channel
-        self.op = op
         self.alt = None
         self.value = WAITING
-        self.next = None
         self.prev = None
+        self.task = None
+        if op != READ:
+            self.op = op
 
     def cancelled(self):
         value = self.value
