@@ -40,6 +40,8 @@ __all__ = tuple(_attrs) + ("plugnplay",)
 
 
 def __getattr__(name):
+    if name == "_lazy":
+        return True
     if name in ("channel", "buffered", "alternative", "wait", "spawn", "watch", "plugnplay"):
         return __import__("uapycsp." + name, None, None, ("*",))
     module = _attrs.get(name)
@@ -52,3 +54,16 @@ def __getattr__(name):
     if hasattr(names.get("process"), "Process"):
         names["process"] = names["process"].process
     return value
+
+
+def _load_all():
+    for name in _attrs:
+        if name not in globals():
+            __getattr__(name)
+
+
+# Firmware that knows no __getattr__ in modules (Pycom's) gets everything at once.
+try:
+    __import__("uapycsp")._lazy
+except AttributeError:
+    _load_all()

@@ -10,24 +10,19 @@
     run(main())
 """
 
-import sys
-
 from ufuture.loop import engine
 from cspcore.channel import POISON, READ, Offer, forget
 from cspcore.choice import End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
-from cspcore.names import ends_in, is_operation, name_of
+from cspcore.names import is_operation
+from cspcore.process import ENDED, FAILED, STARTED, Alive, BaseProcess, maker
 from uapycsp.wait import Offer as WaitingOffer
 from uapycsp.wait import Join, coroutine
 
 CancelledError = engine.CancelledError
 
-_NEW, _STARTED, _ENDED, _FAILED = 0, 1, 2, 3
-
-# The processes that are tasks and have not ended, linked in the order of their start.
-_first = None
-_last = None
+alive = Alive()  # the processes that are tasks
 _all_ended = None  # what `run` waits on until there is none
 _failed = []  # handles whose process ended by an exception, first in time
 _deadlock = None  # the report, once there is one
@@ -50,116 +45,60 @@ else:
             return _awaiting(self._await()).__await__()
 
 
-class Process(engine.Owned, Awaitable):
+class Process(engine.Owned, BaseProcess, Awaitable):
     """A process function with its arguments, or a coroutine (args is None); not started yet."""
 
-    _kwargs = None
-    _verbose = False
-    _propagate = True
-
     def __init__(self, f, args):
-        # All that is stored later stands here already: the end of a process allocates nothing.
-        self._f = f
-        self._args = args
-        self._state = _NEW
+        BaseProcess.__init__(self, f, args)
         self._value = None  # what it has returned, or raised
-        self._group = None  # whom to tell of the end
-        self._older = None
-        self._newer = None
         self.task = None
-
-    @property
-    def name(self):
-        return name_of(self._f)
-
-    def __repr__(self):
-        return "<process %s>" % self.name
 
     def _begin(self):
         # Its coroutine.
-        self._state = _STARTED
-        if self._args is None:
-            return self._f
-        if self._kwargs:
-            coro = self._f(*self._args, **self._kwargs)
-        else:
-            coro = self._f(*self._args)
+        self._state = STARTED
+        coro = self._f if self._args is None else self.call()
         if not hasattr(coro, "send"):
             raise TypeError("a process function is an async def")
         return coro
-
-    def _die(self, exception):
-        # Rules 4 and 5: what an exception that ends the process does. Returns what remains of it.
-        self._state = _ENDED
-        if self._propagate and self._args is not None:
-            for e in ends_in(self._args):
-                e.poison()
-            if self._kwargs:
-                for e in ends_in(list(self._kwargs.values())):
-                    e.poison()
-        if not isinstance(exception, PoisonException):
-            return exception
-        if self._verbose:
-            print("process %s ended by poison" % self.name, file=sys.stderr)
-        return None
-
-    def forgo(self, exception):
-        """It will never be started: its neighbours must not wait for it."""
-        return self._die(exception)
-
-    def _claim(self, group):
-        if self._state != _NEW or self._group is not None:
-            raise RuntimeError("a process is started once")
-        self._group = group
 
     @coroutine
     def _await(self):
         return (yield from Parallel(self)._await())[0]
 
-    def _start(self):
-        global _first, _last
+    def start(self):
         engine.start(self, self._begin())
-        self._older = _last
-        if _last is None:
-            _first = self
-        else:
-            _last._newer = self
-        _last = self
+        alive.add(self)
 
     def ended(self, value, exception):
-        global _first, _last
-        if self._older is None:
-            _first = self._newer
-        else:
-            self._older._newer = self._newer
-        if self._newer is None:
-            _last = self._older
-        else:
-            self._newer._older = self._older
-        self._older = self._newer = None
-        self._state = _ENDED
+        alive.remove(self)
+        self._state = ENDED
         self._value = value
         if exception is not None:
-            self._exception = self._die(exception)
-        self._group.member_ended(self)
-        if _first is None and _all_ended is not None:
+            self.fail(self.die(exception))
+        group = self._group
+        # What refers to a process that has ended keeps nothing else alive.
+        self._group = self._f = self._args = None
+        group.member_ended(self)
+        self.task = None
+        if alive.first is None and _all_ended is not None:
             engine.wake(_all_ended)
 
-    def has_ended(self):
-        return self._state >= _ENDED
-
-    @property
-    def _exception(self):
-        return self._value if self._state == _FAILED else None
-
-    @_exception.setter
-    def _exception(self, exception):
+    def fail(self, exception):
+        """It has ended by an exception, or (None) by poison."""
         if exception is not None:
             self._value = exception
-            self._state = _FAILED
+            self._state = FAILED
+
+    def has_ended(self):
+        return self._state >= ENDED
+
+    def exception(self):
+        """What it has raised, or None."""
+        return self._value if self._state == FAILED else None
 
     def cancel(self):
-        if self._state == _STARTED and self.task is not None:
+        """Cancel its task."""
+        if self._state == STARTED and self.task is not None:
             self.task.cancel()
 
 
@@ -172,40 +111,17 @@ class _Composite(Process):
     name = "a Parallel or Sequence"
 
     def _begin(self):
-        self._state = _STARTED
+        self._state = STARTED
         return self._f._await()
 
     def forgo(self, exception):
+        self._state = ENDED
         for m in self._f.parts():
             m.forgo(exception)
         return exception
 
 
-def process(f=None, verbose_poison=False, propagate=True):
-    """Make a process function of an async def: calling it makes a process, not started.
-
-    verbose_poison: say so on stderr when it ends by poison. propagate: poison the channel ends
-    among its arguments when it ends by an exception.
-    """
-    if f is None:
-        return lambda f: process(f, verbose_poison, propagate)
-
-    def make(*args, **kwargs):
-        p = Process(f, args)
-        if kwargs:
-            p._kwargs = kwargs
-        if verbose_poison:
-            p._verbose = True
-        if not propagate:
-            p._propagate = False
-        return p
-
-    try:
-        make.__name__ = f.__name__
-        make.__doc__ = f.__doc__
-    except AttributeError:  # MicroPython's functions have no attributes to set
-        pass
-    return make
+process = maker(Process)
 
 
 def as_process(x):
@@ -282,7 +198,7 @@ class Parallel(engine.Parked, Group, Composite):
             raise RuntimeError("a process is started once")
         for m in self._args:
             if isinstance(m, Process):
-                m._claim(self)
+                m.claim(self)
         self.begin(list(self._args))
         self._args = None
 
@@ -327,6 +243,7 @@ class Parallel(engine.Parked, Group, Composite):
                 results.append(0)
             else:
                 results.append(self._result(m))
+        self.members = ()
         if self.poisoned:
             raise PoisonException("channel is poisoned")
         return results
@@ -356,9 +273,9 @@ class Parallel(engine.Parked, Group, Composite):
             try:
                 if failed is not None:
                     raise failed  # no more are started after one that could not be
-                m._start()
+                m.start()
             except BaseException as er:
-                m._exception = m.forgo(er)
+                m.fail(m.forgo(er))
                 self.member_ended(m)
                 return er
         elif isinstance(m, _Operation):
@@ -383,8 +300,8 @@ class Parallel(engine.Parked, Group, Composite):
         return m.result(self)
 
     def member_ended(self, p):
-        if p._exception is not None:
-            self.fail(p._exception)
+        if p.exception() is not None:
+            self.fail(p.exception())
         self.left -= 1
         if not self.left and self._waits:
             engine.wake(self)
@@ -443,8 +360,8 @@ def note_failure(handle, p):
     """A spawned process has ended by an exception, and nobody has asked yet."""
     if _root is not None:
         _failed.append(handle)
-    elif not isinstance(p._exception, CancelledError):
-        engine.report(p.task, p._exception)
+    elif not isinstance(p.exception(), CancelledError):
+        engine.report(p.task, p.exception())
 
 
 def run(*processes):
@@ -453,13 +370,14 @@ def run(*processes):
     Raises what the first of them, or one spawned that nobody asked about, raised; DeadlockError
     when all wait for one another.
     """
-    global _first, _last, _failed, _deadlock, _root
+    global _failed, _deadlock, _root
     if engine.is_running():
         raise RuntimeError("an event loop runs already: await the process")
     if not processes:
         raise ValueError("run needs at least one process")
     group = Parallel(*[as_process(p) for p in processes])
-    _first = _last = _deadlock = None
+    alive.clear()
+    _deadlock = None
     _failed = []
     _root = group
     try:
@@ -467,7 +385,7 @@ def run(*processes):
     finally:
         _root = None
         forget()
-        _first = _last = None
+        alive.clear()
         _failed = []
         engine.set_watch(None)
     return results if len(processes) > 1 else results[0]
@@ -489,8 +407,9 @@ async def _main(group):
     if _deadlock:
         raise DeadlockError(_deadlock)
     for h in _failed:
-        if not h._asked and not isinstance(h._process._exception, CancelledError):
-            raise h._process._exception
+        exception = h.unasked()
+        if exception is not None and not isinstance(exception, CancelledError):
+            raise exception
     return results
 
 
@@ -499,12 +418,9 @@ async def _end_all():
     global _all_ended
     engine.unlisten()
     cancelled = None
-    while _first is not None:
-        p = _first
-        while p is not None:
-            newer = p._newer
+    while alive.first is not None:
+        for p in alive.each():
             p.cancel()
-            p = newer
         _all_ended = Join()
         try:
             await _parked(_all_ended)
@@ -532,14 +448,11 @@ def _abandon(group):
 async def _end_interrupted():
     # As _end_all, but what has not ended within half a second stays behind.
     for i in range(50):
-        if _first is None:
+        if alive.first is None:
             break
         if i == 2:  # the neighbours of who was interrupted have met its poison by now
-            p = _first
-            while p is not None:
-                newer = p._newer
+            for p in alive.each():
                 p.cancel()
-                p = newer
         await engine.sleep_ms(10)
 
 

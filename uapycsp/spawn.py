@@ -48,11 +48,11 @@ class Spawn(Awaitable):
         self._process = p = as_process(p)
         if not engine.is_running():
             raise RuntimeError("no running event loop: spawn inside of a process")
-        p._claim(self)
+        p.claim(self)
         try:
-            p._start()
+            p.start()
         except BaseException as er:
-            p._exception = p.forgo(er)
+            p.fail(p.forgo(er))
             raise
 
     def done(self):
@@ -79,14 +79,18 @@ class Spawn(Awaitable):
                 if j in self._waiting:
                     self._waiting.remove(j)
                 raise
-        if self._process._exception is not None:
-            raise self._process._exception
+        if self._process.exception() is not None:
+            raise self._process.exception()
         return self._process._value
+
+    def unasked(self):
+        """The exception that nobody asked for, or None."""
+        return None if self._asked else self._process.exception()
 
     def member_ended(self, p):
         for j in self._waiting:
             j.woken = True
             engine.wake(j)
         self._waiting = []
-        if p._exception is not None and not self._asked:
+        if p.exception() is not None and not self._asked:
             note_failure(self, p)

@@ -16,8 +16,7 @@ def look():
     """Rule 12: true if it has found a deadlock and poisoned what waits."""
     waits = []
     failed = network._root.exception is not None  # then the deadlock is only its consequence
-    p = network._first
-    while p is not None:
+    for p in network.alive.each():
         parked = engine.waits_on(p)
         offers = _offers(parked)
         if offers is None:
@@ -25,7 +24,6 @@ def look():
         failed = failed or isinstance(parked, Parallel) and parked.exception is not None
         if offers:
             waits.append((p, offers))
-        p = p._newer
     if not waits or _threads_run():
         return False
     if not failed and network._deadlock is None:

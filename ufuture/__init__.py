@@ -29,6 +29,8 @@ __all__ = tuple(_attrs)
 
 
 def __getattr__(name):
+    if name == "_lazy":
+        return True
     module = _attrs.get(name)
     if module is None:
         raise AttributeError(name)
@@ -36,3 +38,16 @@ def __getattr__(name):
     value = getattr(module.engine if module.__name__ == "ufuture.loop" else module, name)
     globals()[name] = value
     return value
+
+
+def _load_all():
+    for name in _attrs:
+        if name not in globals():
+            __getattr__(name)
+
+
+# Firmware that knows no __getattr__ in modules (Pycom's) gets everything at once.
+try:
+    __import__("ufuture")._lazy
+except AttributeError:
+    _load_all()

@@ -251,14 +251,34 @@ def report(task, exception, message="exception in a task"):
 
 def run(coro, after=None):
     """Run a coroutine as the main task; its value. If that is interrupted, run after() then."""
-    if after is None or not hasattr(asyncio, "Runner"):  # 3.10
-        return asyncio.run(coro)
+    if not hasattr(asyncio, "Runner"):  # 3.10
+        return _run_old(coro, after)
     with asyncio.Runner() as runner:
         try:
             return runner.run(coro)
         except (KeyboardInterrupt, SystemExit):
-            runner.run(after())
+            if after is not None:
+                runner.run(after())
             raise
+
+
+def _run_old(coro, after):
+    loop = asyncio.new_event_loop()
+    try:
+        asyncio.set_event_loop(loop)
+        return loop.run_until_complete(coro)
+    except (KeyboardInterrupt, SystemExit):
+        if after is not None:
+            loop.run_until_complete(after())
+        raise
+    finally:
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        asyncio.set_event_loop(None)
+        loop.close()
 
 
 _listens = None  # None or (loop, its thread)

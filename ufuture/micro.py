@@ -253,7 +253,7 @@ def _drive():
             task = wait = parked = entries = None  # a parked driver keeps nothing alive
             if not _ready and not _cancels:
                 if watch is not None:
-                    if core._task_queue.peek() is None and _no_stream() and watch():
+                    if core._task_queue.peek() is None and _no_stream() and _look():
                         continue
                     _push_at(me, ticks_add(ticks_ms(), WATCH_MS))
                     _timed = True
@@ -276,6 +276,13 @@ def _drive():
         if _ready and wake is _wake_parked:
             _kick()
         raise
+
+
+def _look():
+    try:
+        return watch()
+    except MemoryError:
+        return False  # it can't tell: as good as a network that still runs
 
 
 def _sized(a, b, c, d, e, f, g, h, i, j, k, m, n, o):

@@ -41,6 +41,8 @@ __all__ = tuple(_attrs) + ("plugnplay",)
 
 
 def __getattr__(name):
+    if name == "_lazy":
+        return True
     if name in _modules:
         return __import__("upycsp." + name, None, None, ("*",))
     module = _attrs.get(name)
@@ -61,3 +63,10 @@ def _load_all():
     for name in _attrs:
         if name not in globals():
             __getattr__(name)
+
+
+# Firmware that knows no __getattr__ in modules (Pycom's) gets everything at once.
+try:
+    __import__("upycsp")._lazy
+except AttributeError:
+    _load_all()

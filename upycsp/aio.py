@@ -14,6 +14,7 @@ from _thread import allocate_lock, get_ident
 from cspcore.choice import Guard, Skip, Timer  # noqa: F401
 from cspcore.errors import ChannelPoisonException, DeadlockError, PoisonException  # noqa: F401
 from cspcore.names import is_operation
+from cspcore.process import maker
 from upycsp import alternative, buffered, channel
 from upycsp.channel import poison_channel  # noqa: F401
 from upycsp import process as _load  # noqa: F401
@@ -202,16 +203,13 @@ class Process(_plain.Process, Awaitable):
             raise TypeError("a process function is an async def")
         return _run_through(coro)
 
-    def _ends(self):
-        return () if self._args is None else _plain.Process._ends(self)
-
     @coroutine
     def _await(self):
         return Parallel(self).wait_all()[0]
         yield
 
 
-process = _plain.maker(Process)
+process = maker(Process)
 
 
 def _as_process(x):

@@ -10,7 +10,6 @@
 Threads are kept: a process that ends leaves its thread to the next one (uthreading.kept).
 """
 
-import sys
 from _thread import get_ident
 
 import upycsp
@@ -20,17 +19,15 @@ from cspcore.channel import POISON, READ, Offer, forget
 from cspcore.choice import Choice, End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
-from cspcore.names import ends_in, name_of, report
+from cspcore.names import report
+from cspcore.process import ENDED, STARTED, Alive, BaseProcess, maker
 from upycsp import wait
 from upycsp.wait import Given, lock, offers, own, wake_chain
 
-_NEW, _STARTED, _ENDED = 0, 1, 2
 _WATCH_MS = 500
 
-# Guarded by lock. The processes that have a thread and have not ended, in the order of their
-# start, and the runs that have not returned, oldest first.
-_first = None
-_last = None
+# Guarded by lock: the processes that have a thread, and the runs that have not returned.
+_alive = Alive()
 _runs = []
 _failed = []  # Spawns whose process ended by an exception, first in time
 _loaded = False  # whether all of upycsp is
@@ -47,42 +44,15 @@ class Runnable:
         return self
 
 
-class Process(Runnable):
+class Process(BaseProcess, Runnable):
     """A process function with its arguments; not started yet."""
 
-    def __init__(self, f, args=(), kwargs=None, verbose=False, propagate=True):
-        self._f = f
-        self._args = args
-        self._kwargs = kwargs
-        self._verbose = verbose
-        self._propagate = propagate
-        self._state = _NEW
+    def __init__(self, f, args=()):
+        BaseProcess.__init__(self, f, args)
         self.retval = None
         self._exception = None
-        self._group = None  # whom to tell of the end
         self._ident = None  # of its thread
         self._inner = None  # the member of a Sequence that runs on this thread now
-        self._older = None
-        self._newer = None
-
-    @property
-    def name(self):
-        return name_of(self._f)
-
-    def __repr__(self):
-        return "<process %s>" % self.name
-
-    def claim(self, group):
-        # Under lock.
-        if self._state != _NEW or self._group is not None:
-            raise RuntimeError("a process is started once")
-        self._group = group
-
-    def call(self):
-        """What the process does; its value."""
-        if self._kwargs:
-            return self._f(*self._args, **self._kwargs)
-        return self._f(*self._args)
 
     def start(self):
         """Give it a thread; None, or why there is none. Its group hears of its end in any case."""
@@ -91,8 +61,8 @@ class Process(Runnable):
             upycsp._load_all()
             _loaded = True
         with lock:
-            self._state = _STARTED
-            self._link()
+            self._state = STARTED
+            _alive.add(self)
         try:
             kept.start(self._work, self._tell)
         except BaseException as er:
@@ -101,12 +71,9 @@ class Process(Runnable):
 
     def fail(self, exception):
         """It can't be started: that is its end."""
-        self.forgo(exception)
-        self._tell()
-
-    def forgo(self, exception):
-        """It will never be started: its neighbours must not wait for it."""
-        self._die(exception)
+        started = self._state == STARTED
+        self._exception = self.forgo(exception)
+        self._tell(started)
 
     def _work(self):
         self._ident = get_ident()
@@ -116,69 +83,30 @@ class Process(Runnable):
         try:
             self.retval = self.call()
         except BaseException as er:
-            self._die(er)
+            self._exception = self.die(er)
 
-    def _die(self, exception):
-        # Rules 4 and 5: what an exception that ends the process does.
-        if self._propagate:
-            for e in self._ends():
-                e.poison()
-        if not isinstance(exception, PoisonException):
-            self._exception = exception
-        elif self._verbose:
-            print("process %s ended by poison" % self.name, file=sys.stderr)
-
-    def _ends(self):
-        # The channel ends among its arguments.
-        for e in ends_in(self._args):
-            yield e
-        if self._kwargs:
-            for e in ends_in(list(self._kwargs.values())):
-                yield e
-
-    def _tell(self):
+    def _tell(self, started=True):
         with lock:
-            if self._state == _STARTED:
-                self._unlink()
+            if started:
+                _alive.remove(self)
                 me = offers.get(self._ident)
                 if me is not None:
                     me.channel = me.prev = None  # a kept thread keeps nothing else alive
-            self._state = _ENDED
+            self._state = ENDED
             party = self._group.member_ended(self)
         wake_chain(party)
-
-    def _link(self):
-        global _first, _last
-        self._older = _last
-        if _last is None:
-            _first = self
-        else:
-            _last._newer = self
-        _last = self
-
-    def _unlink(self):
-        global _first, _last
-        if self._older is None:
-            _first = self._newer
-        else:
-            self._older._newer = self._newer
-        if self._newer is None:
-            _last = self._older
-        else:
-            self._newer._older = self._older
-        self._older = self._newer = None
 
     def perform_in(self, outer):
         """Run on the thread of a Sequence's process; its value. Raises its exception."""
         with lock:
             self._ident = outer._ident
-            self._state = _STARTED
-            self._link()
+            self._state = STARTED
+            _alive.add(self)
             outer._inner = self
         self.perform()
         with lock:
-            self._unlink()
-            self._state = _ENDED
+            _alive.remove(self)
+            self._state = ENDED
             outer._inner = None
         if self._exception is not None:
             raise self._exception
@@ -197,34 +125,10 @@ class _Composite(Process):
         return value
 
     def forgo(self, exception):
-        self._exception = exception
+        self._state = ENDED
         for m in self._f.parts():
             m.forgo(exception)
-
-
-def maker(Process):
-    """The decorator `process` that makes processes of a class."""
-
-    def process(f=None, verbose_poison=False, propagate=True):
-        """Make a process function of a function: calling it makes a process, not started.
-
-        verbose_poison: say so on stderr when it ends by poison. propagate: poison the channel ends
-        among its arguments when it ends by an exception.
-        """
-        if f is None:
-            return lambda f: process(f, verbose_poison, propagate)
-
-        def make(*args, **kwargs):
-            return Process(f, args, kwargs, verbose_poison, propagate)
-
-        try:
-            make.__name__ = f.__name__
-            make.__doc__ = f.__doc__
-        except AttributeError:  # MicroPython's functions have no attributes to set
-            pass
-        return make
-
-    return process
+        return exception
 
 
 process = maker(Process)
@@ -421,7 +325,7 @@ class Spawn:
 
     def done(self):
         """Whether the process has ended."""
-        return self._process._state == _ENDED
+        return self._process._state == ENDED
 
     def join(self):
         """Wait for the process's end; its value. Raises its exception."""
@@ -429,7 +333,7 @@ class Spawn:
         with lock:
             self._asked = True
             me = None
-            if p._state != _ENDED:
+            if p._state != ENDED:
                 me = own()
                 me.on = self
                 me.next = self._waiting
@@ -561,8 +465,7 @@ def _find_deadlock():
     failed = False  # an exception waits for the others: the deadlock is only its consequence
     for group in _runs:
         failed = failed or group.exception is not None
-    p = _first
-    while p is not None:
+    for p in _alive.each():
         if p._inner is None:
             found = _offers_of(p._ident)
             if found is None:
@@ -571,7 +474,6 @@ def _find_deadlock():
                 waits.append((p, found))
             on = offers[p._ident].on
             failed = failed or isinstance(on, Parallel) and on.exception is not None
-        p = p._newer
     if not waits or _threads_run():
         return None
     if not failed:
@@ -580,13 +482,19 @@ def _find_deadlock():
             group.deadlock = group.deadlock or text
     chain = None
     for p, found in waits:
-        for o in found:
-            party = o.channel.end_all()
-            while party is not None:
-                n = party.next
-                party.next = chain
-                chain = party
-                party = n
+        chain = _end(found, chain)
+    return chain
+
+
+def _end(found, chain):
+    # Poison the channels that offers wait on; whom to wake is put before chain.
+    for o in found:
+        party = o.channel.end_all()
+        while party is not None:
+            n = party.next
+            party.next = chain
+            chain = party
+            party = n
     return chain
 
 
@@ -630,17 +538,9 @@ def _abandon():
     for _ in range(50):
         chain = None
         with lock:
-            p = _first
-            while p is not None:
-                for o in _offers_of(p._ident) or ():
-                    party = o.channel.end_all()
-                    while party is not None:
-                        n = party.next
-                        party.next = chain
-                        chain = party
-                        party = n
-                p = p._newer
-            if _first is None:
+            for p in _alive.each():
+                chain = _end(_offers_of(p._ident) or (), chain)
+            if _alive.first is None:
                 return
         wake_chain(chain)
         kept.sleep_ms(10)

@@ -1,0 +1,149 @@
+"""What the processes of both libraries share: their state, their ends, the list of those alive."""
+
+import sys
+
+from cspcore.channel import const
+from cspcore.choice import End
+from cspcore.errors import PoisonException
+
+NEW = const(0)
+STARTED = const(1)
+ENDED = const(2)
+FAILED = const(3)
+
+
+class BaseProcess:
+    """A process function with its arguments. Subclasses say how it is started."""
+
+    _kwargs = None
+    _verbose = False
+    _propagate = True
+
+    def __init__(self, f, args):
+        # All that is stored later stands here already: the end of a process allocates nothing.
+        self._f = f
+        self._args = args  # None: f is a coroutine
+        self._state = NEW
+        self._group = None  # whom to tell of the end
+        self._older = None
+        self._newer = None
+
+    @property
+    def name(self):
+        """The name of the process function, or of the coroutine."""
+        name = getattr(self._f, "__name__", None)
+        if name is None:
+            words = str(self._f).split("'")  # MicroPython: <generator object 'name' at 7f..>
+            name = words[1] if len(words) > 2 else "a process"
+        return name
+
+    def __repr__(self):
+        return "<process %s>" % self.name
+
+    def claim(self, group):
+        """Say who starts it, and will be told of its end; RuntimeError the second time."""
+        if self._state != NEW or self._group is not None:
+            raise RuntimeError("a process is started once")
+        self._group = group
+
+    def call(self):
+        """Call the process function."""
+        if self._kwargs:
+            return self._f(*self._args, **self._kwargs)
+        return self._f(*self._args)
+
+    def die(self, exception):
+        """Rules 4 and 5: what an exception does that ends the process. What remains of it."""
+        if self._propagate and self._args is not None:
+            poison_ends(self._args)
+            if self._kwargs:
+                poison_ends(list(self._kwargs.values()))
+        if not isinstance(exception, PoisonException):
+            return exception
+        if self._verbose:
+            print("process %s ended by poison" % self.name, file=sys.stderr)
+        return None
+
+    def forgo(self, exception):
+        """It will never be started: its neighbours must not wait for it. As die."""
+        self._state = ENDED
+        return self.die(exception)
+
+
+def poison_ends(args):
+    """Poison the channel ends among arguments, in lists and tuples too."""
+    for a in args:
+        if isinstance(a, End):
+            a.poison()
+        elif isinstance(a, (list, tuple)):
+            poison_ends(a)
+
+
+def maker(Process):
+    """The decorator `process`, which makes processes of a class."""
+
+    def process(f=None, verbose_poison=False, propagate=True):
+        """Make a process function: calling it makes a process, not started.
+
+        verbose_poison: say so on stderr when it ends by poison. propagate: poison the channel ends
+        among its arguments when it ends by an exception.
+        """
+        if f is None:
+            return lambda f: process(f, verbose_poison, propagate)
+
+        def make(*args, **kwargs):
+            p = Process(f, args)
+            if kwargs:
+                p._kwargs = kwargs
+            if verbose_poison:
+                p._verbose = True
+            if not propagate:
+                p._propagate = False
+            return p
+
+        try:
+            make.__name__ = f.__name__
+            make.__doc__ = f.__doc__
+        except AttributeError:  # MicroPython's functions have no attributes to set
+            pass
+        return make
+
+    return process
+
+
+class Alive:
+    """The processes that were started and have not ended, linked in the order of their start."""
+
+    def __init__(self):
+        self.first = None
+        self._last = None
+
+    def add(self, p):
+        p._older = self._last
+        if self._last is None:
+            self.first = p
+        else:
+            self._last._newer = p
+        self._last = p
+
+    def remove(self, p):
+        if p._older is None:
+            self.first = p._newer
+        else:
+            p._older._newer = p._newer
+        if p._newer is None:
+            self._last = p._older
+        else:
+            p._newer._older = p._older
+        p._older = p._newer = None
+
+    def each(self):
+        """Its processes; the one just given may leave meanwhile."""
+        p = self.first
+        while p is not None:
+            newer = p._newer
+            yield p
+            p = newer
+
+    def clear(self):
+        self.first = self._last = None
