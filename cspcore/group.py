@@ -1,6 +1,6 @@
 """Operations that are posted together and awaited together: the channel part of a Parallel."""
 
-from cspcore.channel import POISON, READ, Offer
+from cspcore.channel import POISON, READ
 from cspcore.errors import PoisonException
 
 
@@ -63,15 +63,6 @@ class Group:
             self.stamp(offer)
         self.left = left = self.left - 1
         return None if left else self.party()
-
-    def withdraw(self):
-        """Take all offers that wait out of their queues."""
-        for o in self.members:
-            if isinstance(o, Offer) and o.alt is self:
-                o.channel.withdraw(o)
-                o.alt = None
-                o.value = POISON
-                self.left -= 1
 
     def fail(self, exception):
         """A member has ended by an exception."""

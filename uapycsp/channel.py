@@ -29,7 +29,8 @@ CancelledError = engine.CancelledError
 class ReadEnd(End):
     """The reading end of a Channel."""
 
-    # cspcore's take and post are written out here: CommsTime takes 1.4 times as long with calls.
+    # cspcore's take and post are written out here, and the offer is kept: a message through
+    # uapycsp.buffered's ends, which do neither, takes 3.7 us instead of 1.7.
     # _offer is None, or what the end's last operation waited on, to be used again.
     op = READ
     ended = PoisonException  # what an operation raises when the channel has ended
