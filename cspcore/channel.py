@@ -107,7 +107,8 @@ def unlink(head, offer):
             head.prev = offer.prev
         else:
             n.prev = offer.prev
-    offer.next = None
+    if n is not None:  # else it is None already, and storing it might need memory
+        offer.next = None
     return head
 
 

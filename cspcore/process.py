@@ -11,6 +11,8 @@ STARTED = const(1)
 ENDED = const(2)
 FAILED = const(3)
 
+_NESTS = (list, tuple)  # made once: there may be no memory for it when a process dies
+
 
 class BaseProcess:
     """A process function with its arguments. Subclasses say how it is started."""
@@ -75,7 +77,7 @@ def poison_ends(args):
     for a in args:
         if isinstance(a, End):
             a.poison()
-        elif isinstance(a, (list, tuple)):
+        elif isinstance(a, _NESTS):
             poison_ends(a)
 
 

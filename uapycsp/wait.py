@@ -25,12 +25,12 @@ class Offer(engine.Parked, BaseOffer):
     """An offer that a coroutine waits on."""
 
     op = READ
-    next = None  # most never have one; what every offer needs stands in it (32 bytes less)
 
     def __init__(self, channel, op):
         self.channel = channel
         self.alt = None
         self.value = WAITING
+        self.next = None
         self.prev = None
         self.task = None
         if op != READ:

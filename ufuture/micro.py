@@ -42,6 +42,7 @@ WATCH_MS = const(500)
 _NEAR = const(1024)  # bytes
 _FILLS = const(256)
 _STAMPS = const(65536)
+_ENDS = (Exception, CancelledError)  # made once: there may be no memory for it when it is needed
 
 _ready = []  # what to resume, oldest first
 # How many entries have left _ready. The place there + _base orders an entry among all wakes, and
@@ -237,7 +238,7 @@ def _drive():
                         if left <= 0:
                             break
                     break
-                except (Exception, CancelledError) as er:
+                except _ENDS as er:
                     if wait is not None and not isinstance(wait, Parked):
                         wait = None  # something else was yielded: asyncio takes no notice either
                     else:
@@ -295,16 +296,24 @@ def _advance(x):
     # larger, so each walks over all the garbage that lies between. After a collection that mark
     # lags far behind, in gaps too small for a generator: fill these, with garbage of one block.
     # CommsTime takes two thirds of the instructions for it, in a heap of 2 MB.
-    near = id(_sized(x, x, x, x, x, x, x, x, x, x, x, x, x, x))
-    for _ in range(_FILLS):
-        if near - id((x,)) < _NEAR:
-            break
+    try:
+        near = id(_sized(x, x, x, x, x, x, x, x, x, x, x, x, x, x))
+        for _ in range(_FILLS):
+            if near - id((x,)) < _NEAR:
+                break
+    except MemoryError:
+        pass  # those who need the memory will hear of it
 
 
 def _drop(n):
     global _base
-    del _ready[:n]
     _base += n
+    try:
+        del _ready[:n]
+    except MemoryError:  # a slice is an object, too
+        while n:
+            _ready.pop(0)
+            n -= 1
 
 
 def _ended(task, er):
