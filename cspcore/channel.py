@@ -15,7 +15,8 @@ Invariants, which `verify` checks:
 The markers stand where an offer could stand, so that poison costs the usual path no look of its
 own. They differ from real offers in having an `alt`, whose `paired` raises PoisonException.
 
-A queue is linked through its offers: `head.prev` is the last one, whose `next` is None or DRAINED.
+A queue is linked through its offers. Of two or more, `head.prev` is the last one, whose `next` is
+None or DRAINED; of one alone, `prev` says nothing: nobody stores it for the usual single waiter.
 """
 
 from cspcore.errors import PoisonException
@@ -85,13 +86,18 @@ def forget():
 def link(head, offer):
     """Append an offer to the queue that begins at head; return the new head."""
     if head is None:
-        offer.prev = offer
         return offer
-    last = head.prev
+    last = last_of(head)
     last.next = offer
     offer.prev = last
     head.prev = offer
     return head
+
+
+def last_of(head):
+    """The last offer of the queue that begins at head."""
+    n = head.next
+    return head if n is None or n.op == MARKER else head.prev
 
 
 def unlink(head, offer):
@@ -122,7 +128,8 @@ def insert_given(head, offer):
     offer.next = at
     real = at is not None and at.op != MARKER
     if before is None:
-        offer.prev = at.prev if real else offer
+        if real:
+            offer.prev = last_of(at)
     else:
         before.next = offer
         offer.prev = before
@@ -160,21 +167,24 @@ class BaseChannel:
     or None.
     """
 
+    external = False
+
     def __init__(self, name="", external=False):
         self.name = name
-        self.external = external
+        if external:
+            self.external = True
         self._readers = None
         self._writers = None
-        self._read = None
-        self._write = None
 
     # Looking
 
-    @property
-    def poisoned(self):
-        """True once every operation raises PoisonException."""
-        w = self._writers
-        return w is DEAD or w is DRAINED
+    def __getattr__(self, name):
+        # `poisoned` is True once every operation raises PoisonException. It is no property: where
+        # a class has one, MicroPython looks through all bases each time an attribute is stored.
+        if name == "poisoned":
+            w = self._writers
+            return w is DEAD or w is DRAINED
+        raise AttributeError(name)
 
     def queue_len(self):
         """The number of operations that wait, of values buffered and of values given back."""
@@ -259,7 +269,7 @@ class BaseChannel:
         if w is None:
             self._writers = DRAINED
         else:
-            w.prev.next = DRAINED
+            last_of(w).next = DRAINED
         return in_order(chain)
 
     def _end_readers(self, chain):
@@ -298,6 +308,6 @@ class BaseChannel:
         if given is None:
             self._writers = last
         else:
-            given.prev.next = last
+            last_of(given).next = last
             self._writers = given
         return in_order(chain)

@@ -70,4 +70,5 @@ def _verify_queue(channel, head, ops):
         _check(o.op != READ or o.value is WAITING, "a reader waits though it has a value")
         _check(o.op == READ or o.value is not TAKEN, "a writer waits though its value was taken")
         last = o
-    _check(last is None or head.prev is last, "a queue's head does not know its last")
+    known = last is None or last is head or head.prev is last
+    _check(known, "a queue's head does not know its last")

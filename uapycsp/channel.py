@@ -70,7 +70,6 @@ class ReadEnd(End):
             self._offer = None
         if ch._readers is None:
             ch._readers = o
-            o.prev = o
         else:
             link(ch._readers, o)
         try:
@@ -139,7 +138,6 @@ class WriteEnd(End):
         o.value = value
         if ch._writers is None:
             ch._writers = o
-            o.prev = o
         else:
             link(ch._writers, o)
         try:
@@ -175,19 +173,15 @@ class WriteEnd(End):
 class Ends:
     # What Channel and BufferedChannel share.
 
-    @property
-    def read(self):
-        """The reading end."""
-        if self._read is None:
-            self._read = self._read_end(self)
-        return self._read
-
-    @property
-    def write(self):
-        """The writing end."""
-        if self._write is None:
-            self._write = self._write_end(self)
-        return self._write
+    def __getattr__(self, name):
+        # The ends are made when they are first asked for.
+        if name == "read":
+            self.read = end = self._read_end(self)
+        elif name == "write":
+            self.write = end = self._write_end(self)
+        else:
+            return BaseChannel.__getattr__(self, name)
+        return end
 
     def poison(self):
         """Poison the channel at once: who waits or comes later gets PoisonException."""

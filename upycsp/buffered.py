@@ -86,6 +86,7 @@ class BufferedChannel(Ends, BaseBufferedChannel):
 
     def __init__(self, name="", capacity=None, external=False):
         BaseBufferedChannel.__init__(self, name, capacity, external)
+        self._make_ends()
 
     def queue_len(self):
         """The number of operations that wait, of values buffered and given back."""

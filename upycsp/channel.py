@@ -44,7 +44,6 @@ class ReadEnd(End):
                 me.value = WAITING
                 if ch._readers is None:
                     ch._readers = me
-                    me.prev = me
                 else:
                     link(ch._readers, me)
             else:
@@ -108,7 +107,6 @@ class WriteEnd(End):
                 me.value = value
                 if ch._writers is None:
                     ch._writers = me
-                    me.prev = me
                 else:
                     link(ch._writers, me)
             else:
@@ -150,23 +148,9 @@ class WriteEnd(End):
 class Ends:
     # What Channel and BufferedChannel share.
 
-    @property
-    def read(self):
-        """The reading end."""
-        if self._read is None:
-            with lock:
-                if self._read is None:
-                    self._read = self._read_end(self)
-        return self._read
-
-    @property
-    def write(self):
-        """The writing end."""
-        if self._write is None:
-            with lock:
-                if self._write is None:
-                    self._write = self._write_end(self)
-        return self._write
+    def _make_ends(self):
+        self.read = self._read_end(self)
+        self.write = self._write_end(self)
 
     def poison(self):
         """Poison the channel at once: who waits or comes later gets PoisonException."""
@@ -192,6 +176,7 @@ class Channel(Ends, BaseChannel):
 
     def __init__(self, name="", external=False):
         BaseChannel.__init__(self, name, external)
+        self._make_ends()
 
     def queue_len(self):
         """The number of operations that wait, and of values given back."""
