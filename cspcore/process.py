@@ -30,9 +30,10 @@ class BaseProcess:
         self._older = None
         self._newer = None
 
-    @property
-    def name(self):
-        """The name of the process function, or of the coroutine."""
+    def __getattr__(self, name):
+        # `name`: of the process function, or of the coroutine. No property, as in BaseChannel.
+        if name != "name":
+            raise AttributeError(name)
         name = getattr(self._f, "__name__", None)
         if name is None:
             words = str(self._f).split("'")  # MicroPython: <generator object 'name' at 7f..>

@@ -54,7 +54,7 @@ class Place(engine.Parked):
 
     def waits(self):
         if MICROPYTHON:
-            return (self.task or self.foreign) is not None
+            return (self.task or self.aside or self.foreign) is not None
         return self.future is not None and not self.future.done()
 
 

@@ -8,7 +8,7 @@
 from ufuture.loop import engine
 from cspcore.channel import POISON, READ
 from cspcore.choice import Choice, Guard, Skip, Timer  # noqa: F401
-from uapycsp.wait import NOTHING, Offer, coroutine, turn
+from uapycsp.wait import NOTHING, coroutine, give_back, turn
 
 CancelledError = engine.CancelledError
 
@@ -26,12 +26,6 @@ class Alternative(engine.Parked, Choice):
                 self._asks = True
         self._limit = None  # None or (ms, guard): the Timer that is due first
         self._busy = False
-
-    def _offer(self, channel, op, index):
-        offer = Offer(channel, op)  # fit to be given back
-        offer.alt = self
-        offer.index = index
-        return offer
 
     def arm(self, ms, guard):
         if self._limit is None or ms < self._limit[0]:
@@ -121,13 +115,8 @@ class Alternative(engine.Parked, Choice):
             return False
         o = self._offers[i]
         if o is not None and o.op == READ and o.value is not POISON:
-            value = o.value
-            self._offers[i] = self._offer(o.channel, READ, i)
+            give_back(o.channel, o.value, engine.order_of(self))
             self._chosen = None
-            o.seq = engine.order_of(self)
-            party = o.channel.give_back(o, value)
-            if party is not None:
-                engine.wake(party)
         return True
 
     def _wrote(self):

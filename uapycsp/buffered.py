@@ -2,12 +2,10 @@
 
 from ufuture.loop import engine
 from cspcore.buffered import BaseBufferedChannel
-from cspcore.channel import POISON, READ, TAKEN, WRITE
-from cspcore.errors import PoisonException
+from cspcore.channel import WAITING
 from uapycsp.channel import Ends, ReadEnd, WriteEnd
-from uapycsp.wait import Offer, coroutine, turn
+from uapycsp.wait import coroutine, turn, wait_apart
 
-CancelledError = engine.CancelledError
 _BURST = 64  # operations of one end in a row that need not wait, before the others get a turn
 
 
@@ -33,16 +31,7 @@ class AnyReadEnd(ReadEnd):
                 engine.wake(party)
             return v
         self._burst = _BURST
-        o = Offer(ch, READ)
-        ch.post(o)
-        try:
-            yield engine.park(o)
-        except BaseException:
-            o.drop()
-            raise
-        if o.value is POISON:
-            raise self.ended("channel is poisoned")
-        return o.value
+        return (yield from wait_apart(self, WAITING))
 
     __call__ = csp_read
 
@@ -77,22 +66,7 @@ class AnyWriteEnd(WriteEnd):
                 engine.wake(party)
             return 0
         self._burst = _BURST
-        o = Offer(ch, WRITE)
-        o.value = value
-        ch.post(o)
-        try:
-            yield engine.park(o)
-        except CancelledError:
-            if o.value is not TAKEN:
-                raise
-            engine.cancel_later()
-            return 0
-        except BaseException:
-            o.drop()
-            raise
-        if o.value is not TAKEN:
-            raise PoisonException("channel is poisoned")
-        return 0
+        return (yield from wait_apart(self, value))
 
     __call__ = csp_write
 

@@ -17,8 +17,7 @@ from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import is_operation
 from cspcore.process import ENDED, FAILED, STARTED, Alive, BaseProcess, maker
-from uapycsp.wait import Offer as WaitingOffer
-from uapycsp.wait import Join, coroutine
+from uapycsp.wait import Join, Waiting, coroutine, give_back
 
 CancelledError = engine.CancelledError
 
@@ -45,13 +44,23 @@ else:
             return _awaiting(self._await()).__await__()
 
 
-class Process(engine.Owned, BaseProcess, Awaitable):
-    """A process function with its arguments, or a coroutine (args is None); not started yet."""
+class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
+    """A process function with its arguments, or a coroutine (args is None); not started yet.
+
+    It is the offer, too, that its plain operations queue: the engine's `me`.
+    """
+
+    serves = True
 
     def __init__(self, f, args):
         BaseProcess.__init__(self, f, args)
-        self._value = None  # what it has returned, or raised
         self.task = None
+        self.channel = None
+        self.op = READ
+        self.alt = None
+        self.value = POISON  # it has not waited yet; in the end, what it has returned or raised
+        self.next = None
+        self.prev = None
 
     def _begin(self):
         # Its coroutine.
@@ -72,12 +81,12 @@ class Process(engine.Owned, BaseProcess, Awaitable):
     def ended(self, value, exception):
         alive.remove(self)
         self._state = ENDED
-        self._value = value
+        self.value = value
         if exception is not None:
             self.fail(self.die(exception))
         group = self._group
         # What refers to a process that has ended keeps nothing else alive.
-        self._group = self._f = self._args = None
+        self._group = self._f = self._args = self.channel = self.prev = None
         group.member_ended(self)
         self.task = None
         if alive.first is None and _all_ended is not None:
@@ -86,7 +95,7 @@ class Process(engine.Owned, BaseProcess, Awaitable):
     def fail(self, exception):
         """It has ended by an exception, or (None) by poison."""
         if exception is not None:
-            self._value = exception
+            self.value = exception
             self._state = FAILED
 
     def has_ended(self):
@@ -94,7 +103,7 @@ class Process(engine.Owned, BaseProcess, Awaitable):
 
     def exception(self):
         """What it has raised, or None."""
-        return self._value if self._state == FAILED else None
+        return self.value if self._state == FAILED else None
 
     def cancel(self):
         """Cancel its task."""
@@ -143,10 +152,8 @@ class _Operation:
         self.value = None
 
     def begin(self, group):
-        while self.step(group):
-            parked = self.value
-            if not isinstance(parked, Offer):
-                parked = engine.unpark()
+        while engine.aside(self.step, group):
+            parked = engine.unpark()
             if isinstance(parked, Offer):
                 self.offer = parked
                 parked.alt = group
@@ -285,7 +292,7 @@ class Parallel(engine.Parked, Group, Composite):
                 o = WriteGuard(m.channel, m.pending)
                 party = self.post(o, m.pending)
             else:
-                o = WaitingOffer(m._channel, READ)
+                o = Offer(m._channel, READ)
                 party = self.post(o, None)
             self.members[i] = o
             if party is not None:
@@ -294,7 +301,7 @@ class Parallel(engine.Parked, Group, Composite):
 
     def _result(self, m):
         if isinstance(m, Process):
-            return m._value
+            return m.value
         if isinstance(m, Offer):
             return self.value_of(m)
         return m.result(self)
@@ -348,11 +355,8 @@ class Parallel(engine.Parked, Group, Composite):
                 o.value = POISON
                 self.left -= 1
             elif o.op == READ and o.value is not POISON:
-                value = o.value
+                give_back(o.channel, o.value, o.seq)
                 o.value = POISON
-                party = o.channel.give_back(o, value)
-                if party is not None:
-                    engine.wake(party)
         return woken
 
 

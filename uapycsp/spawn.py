@@ -81,7 +81,7 @@ class Spawn(Awaitable):
                 raise
         if self._process.exception() is not None:
             raise self._process.exception()
-        return self._process._value
+        return self._process.value
 
     def unasked(self):
         """The exception that nobody asked for, or None."""

@@ -4,6 +4,8 @@ from ufuture.loop import engine
 from cspcore.channel import POISON, READ, GIVEN, TAKEN, WAITING
 from cspcore.channel import Offer as BaseOffer
 
+CancelledError = engine.CancelledError
+
 if hasattr(engine, "core"):
 
     def coroutine(f):
@@ -21,42 +23,63 @@ else:
     NOTHING = _Nothing()  # for `await ch.poison()`, which has acted before it is awaited
 
 
-class Offer(engine.Parked, BaseOffer):
-    """An offer that a coroutine waits on."""
-
-    op = READ
-
-    def __init__(self, channel, op):
-        self.channel = channel
-        self.alt = None
-        self.value = WAITING
-        self.next = None
-        self.prev = None
-        self.task = None
-        if op != READ:
-            self.op = op
+class Waiting:
+    """What a plain operation waits on is an offer, too: this is what becomes of it in the end."""
 
     def cancelled(self):
         value = self.value
         if value is POISON:
             return True
-        if self.op == READ and value is not WAITING:
-            self.value = POISON  # nobody will take it here
-            self.seq = engine.order_of(self)
-            party = self.channel.give_back(self, value)
-            if party is not None:
-                engine.wake(party)
-            return True
-        if value is TAKEN:
+        if self.op == READ:
+            if value is not WAITING:
+                give_back(self.channel, value, engine.order_of(self))
+                self.value = POISON  # nobody will take it here
+                return True
+        elif value is TAKEN:
             return True  # the write stands
         self.channel.withdraw(self)
         self.value = POISON
         return False
 
-    def drop(self):
-        """The coroutine was closed, or had an exception thrown, while it waited."""
-        if self.op != GIVEN:
-            self.cancelled()
+
+class Offer(Waiting, engine.Parked, BaseOffer):
+    """What an operation waits on whose task has no offer of its own, as a Process is one."""
+
+    def __init__(self, channel, op):
+        BaseOffer.__init__(self, channel, op)
+
+
+@coroutine
+def wait_apart(end, value):
+    """Queue an offer of its own for an end's operation and wait; the operation's value."""
+    ch = end._channel
+    o = Offer(ch, end.op)
+    o.value = value
+    ch.post(o)
+    try:
+        yield engine.park(o)
+    except CancelledError:
+        if o.value is not TAKEN:
+            raise
+        engine.cancel_later()
+    except BaseException:
+        o.cancelled()
+        raise
+    v = o.value
+    if v is TAKEN:
+        return 0
+    if v is POISON or o.op != READ:
+        raise end.ended("channel is poisoned")
+    return v
+
+
+def give_back(channel, value, order):
+    """Give back a value whose reader was cancelled, and was paired in that order among all."""
+    o = Offer(channel, GIVEN)
+    o.seq = order
+    party = channel.give_back(o, value)
+    if party is not None:
+        engine.wake(party)
 
 
 class Turn(engine.Parked):

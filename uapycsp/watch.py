@@ -7,7 +7,7 @@ from cspcore.choice import Choice
 from cspcore.names import report
 from uapycsp.process import Parallel
 from uapycsp.wait import Join
-from uapycsp.wait import Offer as WaitingOffer
+from uapycsp.wait import Waiting
 
 network = sys.modules["uapycsp.process"]  # the package has a function of this name
 
@@ -36,7 +36,7 @@ def look():
 
 def _offers(parked):
     # What a process waits for: its offers, [] for the end of others, None for what we can't tell.
-    if isinstance(parked, WaitingOffer):
+    if isinstance(parked, Waiting):
         offers = [parked]
     elif isinstance(parked, Parallel):
         offers = [o for o in parked.offers() if o.alt is parked]

@@ -65,6 +65,8 @@ class _LateWait(_Wait):
 class Owned(Parked):
     """The record of a task that this library started. Subclasses define `ended`."""
 
+    serves = False  # nothing serves as `me` here
+
     task = None
 
     def ended(self, value, exception):
@@ -77,9 +79,6 @@ class Owned(Parked):
             self.ended(None, task.exception())
         else:
             self.ended(task.result(), None)
-
-
-driven = False  # there is no driver here
 
 
 def park(parked):
@@ -101,6 +100,19 @@ def wake(parked):
         _order += 1
         parked.seq = _order
         wait.set_result(None)
+
+
+names = {"me": None, "wake": wake}  # here they never change
+
+
+def bind(own):
+    """Put `me` and `wake` among the names of a module."""
+    own.update(names)
+
+
+def aside(f, *args):
+    """f(*args), where what waits does so by `park` and on its own."""
+    return f(*args)
 
 
 def park_ms(parked, ms):

@@ -51,6 +51,7 @@ _base = 0
 _stamped = _stamps = 0  # where `order` gave its last number, and how many there
 _cancels = []  # tasks to cancel before anything else is resumed
 _driver = None
+_drives = False  # the driver is in the middle of a round
 _queue = core._task_queue  # the loop's queue that the driver belongs to
 _timed = False  # the driver is parked, but in the loop's queue for the next look of `watch`
 watch = None  # called when all is idle; returns true if it has woken somebody
@@ -77,10 +78,10 @@ else:
 class Parked:
     """Something that a task waits on, through `park` and `wake`. Subclasses define `cancelled`."""
 
-    # The task that waits, if the driver resumes it, or else (one that we did not start) None ...
-    task = None
-    # ... and the task here, which asyncio has to resume; None in both: nobody, skip.
-    foreign = None
+    # The task that waits, in one of these three; None in all: nobody, skip.
+    task = None  # of an Owned that serves as `me`: what the driver resumes fastest
+    aside = None  # of another Owned
+    foreign = None  # not started here: asyncio has to resume it
     queued = False  # it is in asyncio's queue: woken and foreign, or with a time limit
     seq = 0  # order of the wake of a foreign task
     victim = None
@@ -90,14 +91,9 @@ class Parked:
         if self.queued:
             core._task_queue.remove(task)
         if self.cancelled() and not self.queued:
-            i = len(_ready) - 1
-            while i >= 0:
-                if _ready[i] is self:
-                    _ready[i] = _NOBODY
-                    break
-                i -= 1
+            _skip(self)
         self.queued = False
-        self.task = self.foreign = None
+        self.task = self.aside = self.foreign = None
 
     def __bool__(self):
         # The loop asks for the truth of task.data just before it resumes the task. False lets it
@@ -116,6 +112,16 @@ class Parked:
 _NOBODY = Parked()
 
 
+def _skip(parked):
+    # It was woken, but its task is resumed in another way.
+    i = len(_ready) - 1
+    while i >= 0:
+        if _ready[i] is parked:
+            _ready[i] = _NOBODY
+            break
+        i -= 1
+
+
 class _Later(Parked):
     # Stands in _ready behind a running task, to cancel it.
     def __init__(self, victim):
@@ -123,7 +129,17 @@ class _Later(Parked):
 
 
 class Owned(Parked):
-    """The state of a task that the driver runs. Subclasses define `ended`."""
+    """The state of a task that the driver runs. Subclasses define `ended`.
+
+    One that `serves` is what its task waits on, as long as `names["me"]` says so: `yield me`. Its
+    `cancelled` is asked then, and also before the task has begun.
+    """
+
+    serves = False
+
+    def remove(self, task):
+        if self.cancelled():
+            _skip(self)
 
     def __call__(self, task, er):
         if not _ends_tell:
@@ -146,22 +162,27 @@ class Owned(Parked):
         return True  # not begun yet: it still stands in _ready
 
 
-def _park_own(parked):
-    task = core.cur_task
-    task.data = parked
-    parked.task = task
-
-
-def _park_any(parked):
+def park(parked):
+    """Make the running task wait, in `yield park(parked)`, until someone calls wake(parked)."""
     if core._task_queue is not _queue:
         _new_loop()
     task = core.cur_task
     task.data = parked
-    if isinstance(task.state, Owned):
+    state = task.state
+    if not isinstance(state, Owned):
+        parked.task = parked.aside = None
+        parked.foreign = task
+    elif state.serves:
         parked.task = task
     else:
         parked.task = None
-        parked.foreign = task
+        parked.aside = task
+    return parked
+
+
+def wake(parked):
+    """Let the task that waits go on."""
+    names["wake"](parked)
 
 
 def _wake_parked(parked):
@@ -169,35 +190,50 @@ def _wake_parked(parked):
     _kick()
 
 
-# `yield park(parked)` makes the running task wait until someone calls wake(parked). Both are
-# exchanged as the driver begins and ends its rounds, which saves a look at its state each time.
-park = _park_any
-wake = _wake_parked
-# The driver runs the running task: then `yield parked` does as well as `yield park(parked)`.
-driven = False
+# names["me"] is the state of the running task, if the driver runs it and it serves, or None. What
+# names["wake"] is depends on whether the driver has to be kicked.
+names = {"me": None, "wake": _wake_parked}
+
+
+def bind(own):
+    """Keep `me` and `wake` among the names of a module: there a look at them takes no call."""
+    global names
+    own["me"] = None  # until the driver's next round
+    own["wake"] = names["wake"]
+    names = own
+
+
+def aside(f, *args):
+    """f(*args), where what waits does so by `park` and on its own."""
+    me = names["me"]
+    names["me"] = None
+    try:
+        return f(*args)
+    finally:
+        names["me"] = me
 
 
 def _new_loop():
-    global _queue, _driver, park, wake, driven, _timed, _listener
-    driven = False
+    global _queue, _driver, _timed, _drives, _listener
     _listener = None
+    _drives = False
     _queue = core._task_queue
     _driver = None
     _timed = False
-    park = _park_any
-    wake = _wake_parked
+    names["me"] = None
+    names["wake"] = _wake_parked
     del _ready[:]
     del _cancels[:]
 
 
 def _kick():
     # Let the parked driver run.
-    global _driver, _timed, wake
-    wake = _ready.append
+    global _driver, _timed
+    names["wake"] = _ready.append
     if core._task_queue is not _queue:
         kept = _ready[-1:]  # older ones belong to a loop that is gone
         _new_loop()
-        wake = _ready.append
+        names["wake"] = _ready.append
         _ready.extend(kept)
     if _driver is None:
         _driver = core.create_task(_drive())
@@ -209,74 +245,96 @@ def _kick():
 
 
 def _drive():
-    global park, wake, driven, _base, _driver, _timed
-    me = core.cur_task
-    left = LIMIT
-    task = wait = None
+    # It takes no memory but that of the processes: there may be none when it is needed.
+    global _driver, _timed, _drives
+    this = core.cur_task
+    modules = core
+    left = kept = LIMIT
+    task = None
     try:
         while True:
             while _cancels:
                 _cancels.pop(0).cancel()
-            left = LIMIT
-            park = _park_own
-            driven = True
-            entries = iter(_ready)  # sees what is appended while it runs
+            _drives = True
+            mine = names
             while True:
                 try:
-                    for parked in entries:
+                    for parked in _ready:  # sees what is appended while it runs
                         left -= 1
                         task = parked.task
                         if task is None:
-                            _resume_foreign(parked, _base + LIMIT - 1 - left)
-                            continue
-                        core.cur_task = task
-                        task.data = None
-                        wait = task.coro.send(None)
-                        if wait is not None:  # what park would do, without a call
-                            wait.task = task
-                            task.data = wait
+                            me = _NOBODY
+                            task = _other(parked, kept - left)
+                            if task is None:
+                                if left <= 0:
+                                    break
+                                continue
+                        else:
+                            mine["me"] = me = task.state
+                        modules.cur_task = task
+                        if task.coro.send(None) is me:
+                            task.data = me
                         if left <= 0:
                             break
                     break
                 except _ENDS as er:
-                    if wait is not None and not isinstance(wait, Parked):
-                        wait = None  # something else was yielded: asyncio takes no notice either
-                    else:
+                    if task is not None:
                         _ended(task, er)
+                    _drop(kept - left)
+                    kept = left
                     if left <= 0:
                         break
-            core.cur_task = me
-            park = _park_any
-            driven = False
-            _drop(LIMIT - left)
+            modules.cur_task = this
+            names["me"] = None
+            _drives = False
+            _drop(kept - left)
             _advance(left)
-            left = LIMIT
-            task = wait = parked = entries = None  # a parked driver keeps nothing alive
+            left = kept = LIMIT
+            task = me = parked = None  # a parked driver keeps nothing alive
             if not _ready and not _cancels:
                 if watch is not None:
                     if core._task_queue.peek() is None and _no_stream() and _look():
                         continue
-                    _push_at(me, ticks_add(ticks_ms(), WATCH_MS))
+                    _push_at(this, ticks_add(ticks_ms(), WATCH_MS))
                     _timed = True
-                wake = _wake_parked
+                names["wake"] = _wake_parked
             else:
-                _push(me)
+                _push(this)
             yield
             _timed = False
-            wake = _ready.append
+            names["wake"] = _ready.append
     except BaseException as er:
         # KeyboardInterrupt or the like: another driver is for what is ready.
-        park = _park_any
-        driven = False
-        wake = _wake_parked
+        names["me"] = None
+        _drives = False
+        names["wake"] = _wake_parked
         _driver = None
-        _drop(LIMIT - left)
+        _drop(kept - left)
         core.cur_task = None
         if left != LIMIT and task is not None:
             _ended(task, er)
-        if _ready and wake is _wake_parked:
+        if _ready and names["wake"] is _wake_parked:
             _kick()
         raise
+
+
+def _other(parked, nth):
+    # What stands in _ready and is not for an owned task that serves. Returns a task to resume.
+    names["me"] = None
+    task = parked.aside
+    if task is not None:
+        task.data = None
+        return task
+    task = parked.foreign
+    if task is not None:
+        parked.seq = (_base + nth - 1) * _STAMPS
+        parked.queued = True
+        _push(task)
+        task.data = parked
+    elif parked.victim is not None:
+        core.cur_task = None  # it has given way
+        parked.victim.cancel()
+    return None
 
 
 def _look():
@@ -325,18 +383,6 @@ def _ended(task, er):
         state(task, er)
 
 
-def _resume_foreign(parked, order):
-    task = parked.foreign
-    if task is not None:
-        parked.seq = order * _STAMPS
-        parked.queued = True
-        _push(task)
-        task.data = parked
-    elif parked.victim is not None:
-        core.cur_task = None  # it has given way
-        parked.victim.cancel()
-
-
 def park_ms(parked, ms):
     """park with a time limit: the task may also be resumed without a wake, after ms."""
     park(parked)
@@ -348,7 +394,7 @@ def park_ms(parked, ms):
 
 def park_behind(parked, owned):
     """park for so long that an owned task has run again if it has been woken by now."""
-    if owned.task.data is None:  # it sleeps, or asyncio has woken it
+    if _task_of(owned).data is None:  # it sleeps, or asyncio has woken it
         park_ms(parked, 0)
     else:
         park(parked)
@@ -363,7 +409,7 @@ def again():
 def unlimit(parked):
     """Take back the time limit, before a wake."""
     if parked.queued:
-        task = parked.task or parked.foreign
+        task = parked.task or parked.aside or parked.foreign
         core._task_queue.remove(task)
         task.data = parked
         parked.queued = False
@@ -396,10 +442,17 @@ def start(owned, coro):
         coro = _telling(owned, coro)
         next(coro)
     task = core.Task(coro)
-    owned.task = task
+    if owned.serves:
+        owned.task = task
+    else:
+        owned.aside = task
     task.state = owned
     task.data = owned
     wake(owned)
+
+
+def _task_of(owned):
+    return owned.task if owned.serves else owned.aside
 
 
 def coroutine(f):
@@ -451,7 +504,7 @@ def unpark():
             core._task_queue.remove(task)
             parked.queued = False
         task.data = None
-        parked.task = parked.foreign = None
+        parked.task = parked.aside = parked.foreign = None
     return parked
 
 
@@ -459,16 +512,16 @@ def cancel_later():
     """Cancel the running task as soon as it waits again."""
     global _base
     task = core.cur_task
-    if park is _park_own:
+    if _drives:
         # The driver runs it: this is what it does next.
         i = len(_ready) - 1
-        while _ready[i].task is not task:
+        while _ready[i].task is not task and _ready[i].aside is not task:
             i -= 1
         _ready.insert(i + 1, _Later(task))
         _base -= 1  # which keeps the order of those behind it
         return
     _cancels.append(task)
-    if wake is _wake_parked:
+    if names["wake"] is _wake_parked:
         _kick()
     # The driver comes before all others who are ready: one of them might pair what the task waits
     # on, and again each time.
@@ -478,20 +531,19 @@ def cancel_later():
 
 def cancel(owned):
     """Cancel an owned task that was started; the running one as soon as it waits again."""
-    task = owned.task
-    if task is None:
-        return  # it was cancelled before it began
+    task = own = _task_of(owned)
     while isinstance(task, core.Task):  # asyncio hands on a cancel to the task that is waited for
         if task is core.cur_task:
             cancel_later()
             return
         task = task.data
-    owned.task.cancel()
+    own.cancel()
 
 
 def waits_on(owned):
     """What an owned task waits on through this module, or None."""
-    data = owned.task and owned.task.data
+    task = _task_of(owned)
+    data = task and task.data
     return data if isinstance(data, Parked) else None
 
 

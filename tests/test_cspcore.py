@@ -1,0 +1,846 @@
+"""cspcore's channels with neither threads nor a loop: who meets whom, and whom to wake.
+
+Offers are posted by hand, and the chains of those to wake are looked at, as the libraries would.
+"""
+
+from cspcore.buffered import BaseBufferedChannel
+from cspcore.channel import (
+    DEAD,
+    DRAINED,
+    GIVEN,
+    MARKER,
+    POISON,
+    READ,
+    TAKEN,
+    WAITING,
+    WRITE,
+    BaseChannel,
+    Offer,
+)
+from cspcore.choice import Choice, End, WriteGuard
+from cspcore.errors import PoisonException
+
+
+class ReadEnd(End):
+    op = READ
+
+
+class Alt(Choice):
+    """An alternative that counts how often it is woken."""
+
+    next = None
+    wakes = 0
+
+    def party(self):
+        self.wakes += 1
+        return self
+
+
+def channel():
+    return BaseChannel("c")
+
+
+def without_room():
+    return BaseBufferedChannel("c", 0)
+
+
+# What holds for a channel holds for a buffered one of capacity 0, too.
+BOTH = (channel, without_room)
+
+
+def woken(party):
+    """The chain of those to wake as a list; taken apart, as the libraries do."""
+    parties = []
+    while party is not None:
+        n = party.next
+        party.next = None
+        # A value that was given back has no party; a channel may name its offer all the same.
+        if not (isinstance(party, Offer) and party.op == GIVEN):
+            parties.append(party)
+        party = n
+    return parties
+
+
+def waits(ch, op, value=WAITING):
+    """The offer of a plain operation that found no counterpart."""
+    assert (ch._writers if op == READ else ch._readers) is None
+    o = Offer(ch, op)
+    o.value = value
+    ch.post(o)
+    return o
+
+
+def read(ch):
+    """(value, whom it wakes) of a read that need not wait."""
+    assert ch._writers is not None
+    v, party = ch.take()
+    return v, woken(party)
+
+
+def write(ch, value):
+    """Whom a write wakes that need not wait."""
+    assert ch._readers is not None
+    return woken(ch.give(value))
+
+
+def gives_back(ch, value, seq=0):
+    o = Offer(ch, READ)
+    o.seq = seq
+    return woken(ch.give_back(o, value))
+
+
+def ends(f, *args):
+    try:
+        f(*args)
+    except PoisonException:
+        return True
+    return False
+
+
+def queues(ch):
+    """The offers that wait to read, and those that wait to write or were given back."""
+    if isinstance(ch, BaseBufferedChannel):
+        return queue(ch._read_queue), queue(ch._write_queue)
+    return queue(ch._readers), queue(ch._writers)
+
+
+def queue(head):
+    offers = []
+    o = head
+    while o is not None and o.op != MARKER:
+        if offers:
+            assert o.prev is offers[-1]
+        offers.append(o)
+        o = o.next
+    if len(offers) > 1:
+        assert head.prev is offers[-1]
+    return offers
+
+
+def check(ch, readers=(), writers=(), buffered=0):
+    """Exactly these wait, in this order, and all invariants hold."""
+    ch.verify()
+    r, w = queues(ch)
+    assert r == list(readers) and w == list(writers)
+    assert ch.queue_len() == len(r) + len(w) + buffered
+
+
+def is_poisoned(ch):
+    """Poisoned for whoever looks: nobody waits, and every operation would raise."""
+    check(ch)
+    assert ch.poisoned is True
+    assert ch._readers is not None and ends(ch.give, 1)
+    assert ch._writers is not None and ends(ch.take)
+    check(ch)
+    return True
+
+
+def permutations(items):
+    if not items:
+        yield []
+    for i in range(len(items)):
+        for rest in permutations(items[:i] + items[i + 1 :]):
+            yield [items[i]] + rest
+
+
+# Pairing
+
+
+def test_a_fresh_channel_lets_nobody_proceed():
+    for make in BOTH:
+        ch = make()
+        assert ch._readers is None and ch._writers is None
+        assert ch.poisoned is False
+        check(ch)
+
+
+def test_a_read_meets_the_oldest_writer():
+    for make in BOTH:
+        ch = make()
+        ws = [waits(ch, WRITE, v) for v in "abc"]
+        check(ch, (), ws)
+        for v in "abc":
+            w = ws.pop(0)
+            assert read(ch) == (v, [w])
+            assert w.value is TAKEN and w.next is None
+            check(ch, (), ws)
+        assert ch._writers is None
+
+
+def test_a_write_meets_the_oldest_reader():
+    for make in BOTH:
+        ch = make()
+        rs = [waits(ch, READ) for _ in range(3)]
+        check(ch, rs)
+        for v in "abc":
+            r = rs.pop(0)
+            assert write(ch, v) == [r]
+            assert r.value == v and r.next is None
+            check(ch, rs)
+        assert ch._readers is None
+
+
+def test_none_and_false_are_values_like_others():
+    for make in BOTH:
+        for v in (None, False, 0, ()):
+            ch = make()
+            w = waits(ch, WRITE, v)
+            assert read(ch) == (v, [w])
+            r = waits(ch, READ)
+            assert write(ch, v) == [r] and r.value is v
+            check(ch)
+
+
+def test_queues_stay_first_in_first_out_while_they_grow_and_shrink():
+    for make in BOTH:
+        for op in (READ, WRITE):
+            ch = make()
+            waiting = []
+            n = 0
+            for grow, shrink in ((1, 1), (2, 1), (3, 2), (1, 3), (5, 2), (1, 4), (2, 2)):
+                for _ in range(grow):
+                    n += 1
+                    waiting.append(waits(ch, op, WAITING if op == READ else n))
+                    check(ch, *((waiting,) if op == READ else ((), waiting)))
+                for _ in range(shrink):
+                    o = waiting.pop(0)
+                    if op == READ:
+                        assert write(ch, n) == [o] and o.value == n
+                    else:
+                        v = o.value
+                        assert read(ch) == (v, [o])
+                    check(ch, *((waiting,) if op == READ else ((), waiting)))
+            assert waiting == []
+
+
+def test_offers_are_used_again():
+    for make in BOTH:
+        ch = make()
+        a, b = Offer(ch, READ), Offer(ch, READ)
+        for i in range(5):
+            for o in (a, b) if i % 2 else (b, a):
+                o.value = WAITING
+                ch.post(o)
+            check(ch, (a, b) if i % 2 else (b, a))
+            assert write(ch, i) == [a if i % 2 else b]
+            assert write(ch, i) == [b if i % 2 else a]
+            check(ch)
+
+
+def test_withdrawing_in_any_order_keeps_the_others():
+    for make in BOTH:
+        for op in (READ, WRITE):
+            for n in (1, 2, 3, 4):
+                for order in permutations(list(range(n))):
+                    ch = make()
+                    offers = [waits(ch, op, WAITING if op == READ else i) for i in range(n)]
+                    left = offers[:]
+                    for i in order:
+                        ch.withdraw(offers[i])
+                        left.remove(offers[i])
+                        assert offers[i].next is None
+                        check(ch, *((left,) if op == READ else ((), left)))
+                    assert ch._readers is None and ch._writers is None
+
+
+def test_who_comes_after_a_withdrawal_stands_last():
+    for make in BOTH:
+        for n in (1, 2, 3, 4):
+            for i in range(n):
+                ch = make()
+                offers = [waits(ch, WRITE, v) for v in range(n)]
+                ch.withdraw(offers.pop(i))
+                offers += [waits(ch, WRITE, "new"), waits(ch, WRITE, "newer")]
+                check(ch, (), offers)
+                for o in offers:
+                    v = o.value
+                    assert read(ch) == (v, [o])
+                    ch.verify()
+
+
+def test_verify_finds_what_is_broken():
+    def both_wait(ch):
+        waits(ch, WRITE, 1)
+        ch._readers = Offer(ch, READ)
+
+    def wrong_queue(ch):
+        ch._writers = Offer(ch, READ)
+
+    def stranger(ch):
+        ch.post(Offer(channel(), READ))
+
+    def not_linked_backwards(ch):
+        for _ in range(3):
+            last = waits(ch, READ)
+        last.prev = ch._readers
+
+    def last_unknown(ch):
+        for _ in range(3):
+            waits(ch, READ)
+        ch._readers.prev = ch._readers
+
+    def a_ready_reader_waits(ch):
+        waits(ch, READ).value = 1
+
+    def a_taken_writer_waits(ch):
+        waits(ch, WRITE, TAKEN)
+
+    def given_after_writers(ch):
+        waits(ch, WRITE, 1)
+        waits(ch, WRITE, 2).op = GIVEN
+
+    def lets_writers_in(ch):
+        ch._writers = DRAINED
+
+    def no_end_of_writers(ch):
+        ch._readers = DEAD
+
+    assert_found(
+        channel,
+        both_wait,
+        wrong_queue,
+        stranger,
+        not_linked_backwards,
+        last_unknown,
+        a_ready_reader_waits,
+        a_taken_writer_waits,
+        given_after_writers,
+        lets_writers_in,
+        no_end_of_writers,
+    )
+
+
+def test_verify_finds_what_is_broken_in_a_buffered_channel():
+    def wrong_queue(ch):
+        ch._read_queue = Offer(ch, WRITE)
+        ch._refresh()
+
+    def a_reader_waits_before_values(ch):
+        ch.post(Offer(ch, READ))
+        ch._append(1)
+        ch._refresh()
+
+    def a_writer_waits_beside_room(ch):
+        ch.post(Offer(ch, WRITE))
+
+    def closed_to_readers(ch):
+        ch._append(1)
+
+    def closed_to_writers(ch):
+        ch._readers = None
+
+    def last_unknown(ch):
+        for _ in range(3):
+            waits(ch, READ)
+        ch._read_queue.prev = ch._read_queue
+
+    assert_found(
+        lambda: BaseBufferedChannel("c", 2),
+        wrong_queue,
+        a_reader_waits_before_values,
+        a_writer_waits_beside_room,
+        closed_to_readers,
+        closed_to_writers,
+        last_unknown,
+    )
+
+
+def assert_found(make, *faults):
+    for fault in faults:
+        ch = make()
+        ch.verify()
+        fault(ch)
+        try:
+            ch.verify()
+            found = False
+        except AssertionError:
+            found = True
+        assert found, fault
+
+
+def test_a_channel_has_no_other_names():
+    for make in BOTH:
+        ch = make()
+        assert hasattr(ch, "poisoned") and not hasattr(ch, "toxic")
+        assert ch.external is False
+    assert BaseChannel("c", True).external is True
+    assert BaseBufferedChannel("c", 1, True).external is True
+
+
+# Poison
+
+
+def test_poison_ends_waiting_readers_first_come_first():
+    for make in BOTH:
+        for how in ("end_all", "end_writing", "end_close"):
+            for n in (1, 2, 3, 5):
+                ch = make()
+                rs = [waits(ch, READ) for _ in range(n)]
+                assert woken(getattr(ch, how)()) == rs
+                assert [r.value for r in rs] == [POISON] * n
+                assert is_poisoned(ch)
+
+
+def test_poison_ends_waiting_writers_first_come_first():
+    for make in BOTH:
+        for how in ("end_all", "end_writing"):
+            for n in (1, 2, 3, 5):
+                ch = make()
+                ws = [waits(ch, WRITE, i) for i in range(n)]
+                assert woken(getattr(ch, how)()) == ws
+                assert [w.value for w in ws] == [POISON] * n
+                assert is_poisoned(ch)
+
+
+def test_poison_of_an_idle_channel_wakes_nobody():
+    for make in BOTH:
+        for how in ("end_all", "end_writing", "end_close"):
+            ch = make()
+            assert getattr(ch, how)() is None
+            assert is_poisoned(ch)
+
+
+def test_an_ended_channel_ends_in_any_other_way_and_wakes_nobody():
+    ways = ("end_all", "end_writing", "end_close")
+    for make in BOTH:
+        for first in ways:
+            for second in ways:
+                for third in ways:
+                    ch = make()
+                    waits(ch, READ)
+                    woken(getattr(ch, first)())
+                    assert getattr(ch, second)() is None
+                    assert is_poisoned(ch)
+                    assert getattr(ch, third)() is None
+                    assert is_poisoned(ch)
+
+
+def test_poison_ends_plain_operations_and_alternatives_in_one_order():
+    for make in BOTH:
+        for how in ("end_all", "end_writing"):
+            for op in (READ, WRITE):
+                ch, other = make(), make()
+                first = waits(ch, op)
+                end = ReadEnd(ch) if op == READ else WriteGuard(ch, 1)
+                alt = Alt(ReadEnd(other), end, end)
+                alt.post()
+                last = waits(ch, op)
+                assert len(queues(ch)[0] + queues(ch)[1]) == 4 and other.queue_len() == 1
+                assert woken(getattr(ch, how)()) == [first, alt, last]
+                assert alt.wakes == 1 and alt._chosen == 1 and ends(alt.result)
+                assert is_poisoned(ch)
+                check(other)
+
+
+def test_poison_ends_an_alternative_with_both_guards_once():
+    for make in BOTH:
+        for how in ("end_all", "end_writing", "end_close"):
+            for write_first in (False, True):
+                ch = make()
+                pair = [ReadEnd(ch), WriteGuard(ch, 1)]
+                alt = Alt(*(reversed(pair) if write_first else pair))
+                alt.post()
+                ch.verify()
+                assert ch.queue_len() == 2
+                assert woken(getattr(ch, how)()) == [alt]
+                assert alt.wakes == 1 and ends(alt.result)
+                assert is_poisoned(ch)
+
+
+# Close
+
+
+def test_close_lets_waiting_writers_be_read_and_nobody_write():
+    for make in BOTH:
+        for n in (1, 2, 3):
+            ch = make()
+            ws = [waits(ch, WRITE, i) for i in range(n)]
+            assert ch.end_close() is None
+            check(ch, (), ws)
+            for i in range(n):
+                assert ch.poisoned is False
+                assert ends(ch.give, 1)
+                assert read(ch) == (i, [ws[i]])
+                assert ws[i].value is TAKEN and ws[i].next is None
+                check(ch, (), ws[i + 1 :])
+            assert is_poisoned(ch)
+
+
+def test_close_twice_is_close_once():
+    for make in BOTH:
+        ch = make()
+        ws = [waits(ch, WRITE, i) for i in range(2)]
+        assert ch.end_close() is None and ch.end_close() is None
+        check(ch, (), ws)
+        assert read(ch) == (0, ws[:1])
+        assert ch.end_close() is None
+        assert read(ch) == (1, ws[1:])
+        assert is_poisoned(ch)
+
+
+def test_a_closed_channel_whose_writers_withdraw_is_poisoned():
+    for make in BOTH:
+        for order in permutations([0, 1, 2]):
+            ch = make()
+            ws = [waits(ch, WRITE, i) for i in range(3)]
+            left = ws[:]
+            ch.end_close()
+            for i in order:
+                assert ch.poisoned is False
+                ch.withdraw(ws[i])
+                left.remove(ws[i])
+                check(ch, (), left)
+            assert is_poisoned(ch)
+
+
+def test_close_then_poison_ends_the_writers_left():
+    for make in BOTH:
+        for how in ("end_all", "end_writing"):
+            ch = make()
+            ws = [waits(ch, WRITE, i) for i in range(4)]
+            ch.end_close()
+            assert read(ch) == (0, ws[:1])
+            assert woken(getattr(ch, how)()) == ws[1:]
+            assert [w.value for w in ws] == [TAKEN, POISON, POISON, POISON]
+            assert is_poisoned(ch)
+
+
+# Values given back
+
+
+def test_a_value_given_back_goes_to_the_oldest_waiting_reader():
+    for make in BOTH:
+        ch = make()
+        rs = [waits(ch, READ) for _ in range(2)]
+        assert gives_back(ch, "v") == rs[:1]
+        assert [r.value for r in rs] == ["v", WAITING]
+        check(ch, rs[1:])
+
+
+def test_a_value_given_back_goes_to_a_waiting_alternative():
+    for make in BOTH:
+        ch, other = make(), make()
+        alt = Alt(ReadEnd(other), WriteGuard(ch, 1), ReadEnd(ch))
+        alt.post()
+        assert gives_back(ch, "v") == [alt]
+        assert alt._chosen == 2 and alt.result() == "v"
+        check(ch)
+        check(other)
+
+
+def test_a_value_given_back_stands_before_all_writers():
+    for make in BOTH:
+        for n in (0, 1, 2, 3):
+            ch = make()
+            ws = [waits(ch, WRITE, i) for i in range(n)]
+            o = Offer(ch, READ)
+            o.seq = 7
+            assert ch.give_back(o, "v") is None
+            assert o.op == GIVEN and o.alt is None and o.value == "v"
+            check(ch, (), [o] + ws)
+            assert ch.poisoned is False
+            ws.append(waits(ch, WRITE, n))
+            check(ch, (), [o] + ws)
+            assert read(ch) == ("v", [])
+            check(ch, (), ws)
+            for i in range(n + 1):
+                assert read(ch) == (i, ws[i : i + 1])
+            check(ch)
+
+
+def test_values_given_back_keep_the_order_of_their_pairing():
+    for make in BOTH:
+        for n in (0, 1, 2):
+            for closed in (False, True):
+                for order in permutations([1, 2, 3, 4]):
+                    ch = make()
+                    ws = [waits(ch, WRITE, i) for i in range(n)]
+                    if closed:
+                        ch.end_close()
+                    for seq in order:
+                        assert gives_back(ch, -seq, seq) == []
+                        ch.verify()
+                        given = queues(ch)[1][:-n] if n else queues(ch)[1]
+                        assert [g.seq for g in given] == sorted([g.seq for g in given])
+                    check(ch, (), given + ws)
+                    for seq in (1, 2, 3, 4):
+                        assert read(ch) == (-seq, [])
+                        ch.verify()
+                    check(ch, (), ws)
+                    for i in range(n):
+                        assert read(ch) == (i, ws[i : i + 1])
+                    assert is_poisoned(ch) if closed else not ch.poisoned
+
+
+def test_an_earlier_value_comes_back_after_some_were_read_again():
+    for make in BOTH:
+        ch = make()
+        for seq in (2, 3):
+            gives_back(ch, seq, seq)
+        assert read(ch) == (2, [])
+        gives_back(ch, 5, 5)
+        gives_back(ch, 1, 1)
+        gives_back(ch, 4, 4)
+        w = waits(ch, WRITE, "w")
+        for v in (1, 3, 4, 5):
+            assert read(ch) == (v, [])
+            ch.verify()
+        assert read(ch) == ("w", [w])
+
+
+def test_a_drained_channel_can_be_read_again_when_a_value_comes_back():
+    for make in BOTH:
+        for how in ("end_close", "end_writing"):
+            ch = make()
+            w = waits(ch, WRITE, "v")
+            ch.end_close()
+            assert read(ch) == ("v", [w])
+            assert getattr(ch, how)() is None
+            assert is_poisoned(ch)
+            assert gives_back(ch, "v") == []
+            ch.verify()
+            assert ch.poisoned is False and ch.queue_len() == 1
+            assert ends(ch.give, 1)
+            assert read(ch) == ("v", [])
+            assert is_poisoned(ch)
+
+
+def test_a_value_given_back_to_a_poisoned_channel_is_dropped():
+    for make in BOTH:
+        ch = make()
+        ch.end_all()
+        assert gives_back(ch, "v") == []
+        assert is_poisoned(ch)
+
+
+def test_only_a_writers_poison_spares_values_given_back():
+    for make in BOTH:
+        for n in (0, 2):
+            for closed in (False, True):
+                for spares in (False, True):
+                    ch = make()
+                    ws = [waits(ch, WRITE, i) for i in range(n)]
+                    gives_back(ch, "b", 2)
+                    gives_back(ch, "a", 1)
+                    if closed:
+                        assert ch.end_close() is None
+                        assert ch.queue_len() == 2 + n
+                    assert woken(ch.end_writing() if spares else ch.end_all()) == ws
+                    if spares:
+                        ch.verify()
+                        assert ch.queue_len() == 2 and not ch.poisoned and ends(ch.give, 1)
+                        assert read(ch) == ("a", [])
+                        ch.verify()
+                        assert read(ch) == ("b", [])
+                    assert is_poisoned(ch)
+
+
+def test_poison_after_a_writers_poison_drops_values_given_back():
+    for make in BOTH:
+        ch = make()
+        gives_back(ch, "v")
+        assert ch.end_writing() is None and ch.end_writing() is None
+        assert ch.end_close() is None
+        assert ch.queue_len() == 1
+        assert ch.end_all() is None
+        assert is_poisoned(ch)
+
+
+# Buffered channels
+
+
+def values(ch):
+    """What is buffered, oldest first; what has left the ring is not kept there."""
+    n = len(ch._ring)
+    places = [(ch._first + i) % n for i in range(ch._count)]
+    for i in range(n):
+        assert i in places or ch._ring[i] is None
+    return [ch._ring[i] for i in places]
+
+
+def test_writes_proceed_while_there_is_room_and_then_wait():
+    for capacity in (1, 2, 3, 5):
+        ch = BaseBufferedChannel("c", capacity)
+        assert ch._writers is None
+        for i in range(capacity):
+            assert write(ch, i) == []
+            check(ch, buffered=i + 1)
+        assert ch._readers is None
+        ws = [waits(ch, WRITE, capacity + i) for i in range(3)]
+        check(ch, (), ws, capacity)
+        for i in range(capacity + 3):
+            moved = ws[i : i + 1]
+            assert read(ch) == (i, moved)
+            assert [w.value for w in moved] == [TAKEN] * len(moved)
+            check(ch, (), ws[i + 1 :], min(capacity, capacity + 2 - i))
+        assert ch._writers is None and ch._readers is not None
+
+
+def test_a_waiting_reader_gets_the_value_past_the_buffer():
+    for capacity in (0, 1, 3, None):
+        ch = BaseBufferedChannel("c", capacity)
+        rs = [waits(ch, READ) for _ in range(3)]
+        for i in range(3):
+            assert write(ch, i) == [rs[i]] and rs[i].value == i
+            check(ch, rs[i + 1 :])
+        assert ch._count == 0
+
+
+def test_the_ring_goes_round():
+    for capacity in (1, 2, 3, 4, 7):
+        for fill in range(1, capacity + 1):
+            ch = BaseBufferedChannel("c", capacity)
+            expected = []
+            for i in range(3 * capacity + 5):
+                if len(expected) == fill:
+                    assert read(ch) == (expected.pop(0), [])
+                    check(ch, buffered=len(expected))
+                assert write(ch, i) == []
+                expected.append(i)
+                check(ch, buffered=len(expected))
+                assert values(ch) == expected
+            assert len(ch._ring) == capacity
+
+
+def test_the_ring_of_an_unlimited_channel_doubles_at_any_state():
+    for passed in range(9):
+        ch = BaseBufferedChannel("c")
+        for i in range(passed):
+            write(ch, i)
+            assert read(ch) == (i, [])
+        for i in range(35):
+            assert write(ch, i) == []
+            check(ch, buffered=i + 1)
+            assert values(ch) == list(range(i + 1))
+        for i in range(35):
+            assert read(ch) == (i, [])
+            check(ch, buffered=34 - i)
+        assert ch._writers is None
+
+
+def test_a_withdrawn_writer_writes_nothing_into_the_buffer():
+    for i in range(3):
+        ch = BaseBufferedChannel("c", 1)
+        write(ch, "first")
+        ws = [waits(ch, WRITE, k) for k in range(3)]
+        ch.withdraw(ws.pop(i))
+        check(ch, (), ws, 1)
+        got = [read(ch)[0] for _ in range(3)]
+        assert got == ["first"] + [k for k in range(3) if k != i]
+        check(ch)
+
+
+def test_an_alternatives_write_moves_up_into_the_buffer():
+    ch, other = BaseBufferedChannel("c", 1), channel()
+    write(ch, 0)
+    alt = Alt(ReadEnd(other), WriteGuard(ch, 1), WriteGuard(ch, 2))
+    alt.post()
+    w = waits(ch, WRITE, 3)
+    assert ch.queue_len() == 4
+    assert read(ch) == (0, [alt])
+    assert alt._chosen == 1 and alt.result() == 0
+    check(ch, (), [w], 1)
+    check(other)
+    assert read(ch) == (1, [w])
+    assert read(ch) == (3, [])
+    check(ch)
+
+
+def test_given_back_then_buffered_then_waiting_values_are_read():
+    for capacity in (1, 2, 3):
+        for order in permutations([1, 2, 3]):
+            ch = BaseBufferedChannel("c", capacity)
+            for i in range(capacity):
+                write(ch, ("buffered", i))
+            ws = [waits(ch, WRITE, ("waits", i)) for i in range(2)]
+            for seq in order:
+                assert gives_back(ch, ("given", seq), seq) == []
+                ch.verify()
+            assert ch.queue_len() == 3 + capacity + 2
+            for seq in (1, 2, 3):
+                assert read(ch) == (("given", seq), [])
+                ch.verify()
+            check(ch, (), ws, capacity)
+            got = [read(ch)[0] for _ in range(capacity + 2)]
+            assert got[:capacity] == [("buffered", i) for i in range(capacity)]
+            assert got[capacity:] == [("waits", 0), ("waits", 1)]
+            check(ch)
+
+
+def test_a_value_given_back_takes_no_room_in_the_buffer():
+    ch = BaseBufferedChannel("c", 1)
+    gives_back(ch, "given")
+    assert ch._readers is not None
+    assert write(ch, "buffered") == []
+    assert ch._readers is None
+    assert read(ch) == ("given", [])
+    assert ch._readers is None
+    check(ch, buffered=1)
+
+
+def test_a_closed_buffer_is_drained_with_its_writers():
+    for capacity in (1, 3):
+        ch = BaseBufferedChannel("c", capacity)
+        for i in range(capacity):
+            write(ch, i)
+        ws = [waits(ch, WRITE, capacity + i) for i in range(2)]
+        gives_back(ch, "given")
+        assert ch.end_close() is None
+        assert ch.end_close() is None
+        assert read(ch) == ("given", [])
+        for i in range(capacity + 2):
+            assert ch.poisoned is False and ends(ch.give, 1)
+            assert read(ch) == (i, ws[i : i + 1])
+            check(ch, (), ws[i + 1 :], min(capacity, capacity + 1 - i))
+        assert is_poisoned(ch)
+
+
+def test_a_writers_poison_leaves_the_buffer_and_ends_the_writers():
+    for capacity in (1, 3):
+        for closed in (False, True):
+            ch = BaseBufferedChannel("c", capacity)
+            for i in range(capacity):
+                write(ch, i)
+            ws = [waits(ch, WRITE, "lost") for _ in range(2)]
+            gives_back(ch, "given")
+            if closed:
+                ch.end_close()
+            assert woken(ch.end_writing()) == ws
+            assert [w.value for w in ws] == [POISON, POISON]
+            assert ch.end_writing() is None
+            ch.verify()
+            assert ch.queue_len() == capacity + 1 and not ch.poisoned and ends(ch.give, 1)
+            assert read(ch) == ("given", [])
+            for i in range(capacity):
+                assert read(ch) == (i, [])
+                check(ch, buffered=capacity - 1 - i)
+            assert is_poisoned(ch)
+
+
+def test_poison_drops_the_buffer():
+    for capacity in (1, 3, None):
+        for before in (None, "end_close", "end_writing"):
+            ch = BaseBufferedChannel("c", capacity)
+            for i in range(capacity or 10):
+                write(ch, i)
+            ws = [waits(ch, WRITE, i) for i in range(2)] if capacity else []
+            gives_back(ch, "given")
+            if before == "end_writing":
+                assert woken(ch.end_writing()) == ws
+                ws = []
+            elif before:
+                ch.end_close()
+            assert woken(ch.end_all()) == ws
+            assert is_poisoned(ch)
+            assert ch.end_writing() is None and ch.end_close() is None
+            assert is_poisoned(ch)
+
+
+def test_a_negative_capacity_is_refused():
+    for capacity in (-1, -7):
+        try:
+            BaseBufferedChannel("c", capacity)
+            refused = False
+        except ValueError:
+            refused = True
+        assert refused
