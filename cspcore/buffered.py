@@ -18,7 +18,7 @@ from cspcore.channel import (
 from cspcore.errors import PoisonException
 
 # A buffered channel's _readers or _writers when an operation can proceed.
-OPEN = Offer(None, MARKER)
+OPEN = Offer(None, MARKER, DEAD.alt)
 
 
 class BaseBufferedChannel(BaseChannel):

@@ -88,9 +88,9 @@ def link(head, offer):
     if head is None:
         return offer
     last = last_of(head)
-    last.next = offer
     offer.prev = last
-    head.prev = offer
+    head.prev = offer  # these two may need memory: nothing has happened till then
+    last.next = offer
     return head
 
 

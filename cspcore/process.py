@@ -98,11 +98,12 @@ def maker(Process):
             p = Process(f, args)
             if kwargs:
                 p._kwargs = kwargs
-            if verbose_poison:
-                p._verbose = True
-            if not propagate:
-                p._propagate = False
+            if special:
+                p._verbose = verbose_poison
+                p._propagate = propagate
             return p
+
+        special = verbose_poison or not propagate
 
         try:
             make.__name__ = f.__name__
@@ -114,20 +115,48 @@ def maker(Process):
     return process
 
 
+class Ring:
+    """The processes that were started and have not ended, linked in the order of their start."""
+
+    # A ring, in which this object is one too: no end of it needs a look.
+
+    def __init__(self):
+        self.clear()
+
+    def clear(self):
+        self._older = self._newer = self
+
+    def add(self, p):
+        p._newer = self
+        p._older = last = self._older
+        last._newer = self._older = p
+
+    def is_empty(self):
+        return self._newer is self
+
+    def each(self):
+        """Its processes; the one just given may leave meanwhile."""
+        p = self._newer
+        while p is not self:
+            newer = p._newer
+            yield p
+            p = newer
+
+
 class Alive:
     """The processes that were started and have not ended, linked in the order of their start."""
 
     def __init__(self):
         self.first = None
-        self._last = None
+        self.last = None
 
     def add(self, p):
-        p._older = self._last
-        if self._last is None:
+        p._older = self.last
+        if self.last is None:
             self.first = p
         else:
-            self._last._newer = p
-        self._last = p
+            self.last._newer = p
+        self.last = p
 
     def remove(self, p):
         if p._older is None:
@@ -135,7 +164,7 @@ class Alive:
         else:
             p._older._newer = p._newer
         if p._newer is None:
-            self._last = p._older
+            self.last = p._older
         else:
             p._newer._older = p._older
         p._older = p._newer = None
@@ -149,4 +178,4 @@ class Alive:
             p = newer
 
     def clear(self):
-        self.first = self._last = None
+        self.first = self.last = None

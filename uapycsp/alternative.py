@@ -8,12 +8,12 @@
 from ufuture.loop import engine
 from cspcore.channel import POISON, READ
 from cspcore.choice import Choice, Guard, Skip, Timer  # noqa: F401
-from uapycsp.wait import NOTHING, coroutine, give_back, turn
+from uapycsp.wait import NOTHING, Composed, coroutine, give_back, turn
 
 CancelledError = engine.CancelledError
 
 
-class Alternative(engine.Parked, Choice):
+class Alternative(Composed, engine.Parked, Choice):
     """A choice among guards: read ends, alt_pending_write, Timer, Skip, users' own."""
 
     next = None
@@ -47,8 +47,9 @@ class Alternative(engine.Parked, Choice):
             self.post()
             try:
                 if self._limit is None:
-                    yield engine.park(self)
+                    yield self.rest()
                 else:
+                    self._me = self
                     yield engine.park_ms(self, self._limit[0])
                 if self._chosen is None:
                     self.expired()
@@ -101,7 +102,7 @@ class Alternative(engine.Parked, Choice):
 
     def party(self):
         engine.unlimit(self)
-        return self
+        return self._me
 
     def expired(self):
         # The time limit has passed, and nobody met us before.
@@ -115,7 +116,7 @@ class Alternative(engine.Parked, Choice):
             return False
         o = self._offers[i]
         if o is not None and o.op == READ and o.value is not POISON:
-            give_back(o.channel, o.value, engine.order_of(self))
+            give_back(o.channel, o.value, engine.order_of(self._me))
             self._chosen = None
         return True
 

@@ -11,17 +11,22 @@
 """
 
 from ufuture.loop import engine
-from cspcore.channel import POISON, READ, Offer, forget
+from cspcore.channel import POISON, READ, const, forget, unlink
+from cspcore.channel import Offer as BaseOffer
 from cspcore.choice import End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import is_operation
-from cspcore.process import ENDED, FAILED, STARTED, Alive, BaseProcess, maker
-from uapycsp.wait import Join, Waiting, coroutine, give_back
+from cspcore.process import BaseProcess, Ring, maker
+from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine, give_back
 
 CancelledError = engine.CancelledError
 
-alive = Alive()  # the processes that are tasks
+NEW = const(4)
+ENDED = const(5)
+FAILED = const(6)
+
+alive = Ring()  # the processes that are tasks
 _all_ended = None  # what `run` waits on until there is none
 _failed = []  # handles whose process ended by an exception, first in time
 _deadlock = None  # the report, once there is one
@@ -47,67 +52,93 @@ else:
 class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
     """A process function with its arguments, or a coroutine (args is None); not started yet.
 
-    It is the offer, too, that its plain operations queue: the engine's `me`.
+    It is the offer, too, that its plain operations queue: the engine's `me`. Its `op` says what it
+    does: NEW, then READ, WRITE or MARKER (see wait.Composed), in the end ENDED or FAILED.
     """
 
+    # An object that gets twelve attributes grows seven times: they come when it starts.
+    # An object that gets twelve attributes grows seven times: they come when it starts.
     serves = True
+    channel = prev = task = None
+    op = NEW
+    _kwargs = None
+    _group = None  # whom to tell of the end; False when it has ended
 
     def __init__(self, f, args):
-        BaseProcess.__init__(self, f, args)
-        self.task = None
-        self.channel = None
-        self.op = READ
-        self.alt = None
-        self.value = POISON  # it has not waited yet; in the end, what it has returned or raised
-        self.next = None
-        self.prev = None
+        self._f = f
+        self._args = args
 
-    def _begin(self):
+    def _call(self):
         # Its coroutine.
-        self._state = STARTED
-        coro = self._f if self._args is None else self.call()
-        if not hasattr(coro, "send"):
-            raise TypeError("a process function is an async def")
-        return coro
+        return self._f if self._args is None else self.call()
 
     @coroutine
     def _await(self):
         return (yield from Parallel(self)._await())[0]
 
+    def claim(self, group):
+        """Say who will be told of its end; RuntimeError the second time."""
+        if self._group is not None:
+            raise RuntimeError("a process is started once")
+        self._group = group
+
     def start(self):
-        engine.start(self, self._begin())
-        alive.add(self)
+        """Let it run, after those who are ready."""
+        # All that is stored later stands here already: the end of a process allocates nothing.
+        self.alt = self.next = self._older = self._newer = None
+        self.value = POISON  # it has not waited yet; in the end: what it has returned or raised
+        self.op = READ
+        coro = self._f(*self._args) if self._kwargs is None and self._args else self._call()
+        if not hasattr(coro, "send"):
+            raise TypeError("a process function is an async def")
+        engine.start(self, coro)
+        self._newer = alive
+        self._older = last = alive._older
+        last._newer = alive._older = self
 
     def ended(self, value, exception):
-        alive.remove(self)
-        self._state = ENDED
+        older = self._older
+        newer = self._newer
+        older._newer = newer
+        newer._older = older
+        self.op = ENDED
         self.value = value
         if exception is not None:
             self.fail(self.die(exception))
         group = self._group
+        self._group = False
         # What refers to a process that has ended keeps nothing else alive.
-        self._group = self._f = self._args = self.channel = self.prev = None
+        self._f = self._args = self._older = self._newer = None
+        if self.channel is not None:
+            self.channel = None
+        if self.prev is not None:
+            self.prev = None
         group.member_ended(self)
         self.task = None
-        if alive.first is None and _all_ended is not None:
+        if older is newer and _all_ended is not None:
             engine.wake(_all_ended)
+
+    def forgo(self, exception):
+        self.op = ENDED
+        self._group = False
+        return self.die(exception)
 
     def fail(self, exception):
         """It has ended by an exception, or (None) by poison."""
         if exception is not None:
             self.value = exception
-            self._state = FAILED
+            self.op = FAILED
 
     def has_ended(self):
-        return self._state >= ENDED
+        return self.op >= ENDED
 
     def exception(self):
         """What it has raised, or None."""
-        return self.value if self._state == FAILED else None
+        return self.value if self.op == FAILED else None
 
     def cancel(self):
         """Cancel its task."""
-        if self._state == STARTED and self.task is not None:
+        if self.op < NEW and self.task is not None:
             self.task.cancel()
 
 
@@ -119,12 +150,11 @@ class _Composite(Process):
     # A Parallel or Sequence as a process.
     name = "a Parallel or Sequence"
 
-    def _begin(self):
-        self._state = STARTED
+    def _call(self):
         return self._f._await()
 
     def forgo(self, exception):
-        self._state = ENDED
+        self.op = ENDED
         for m in self._f.parts():
             m.forgo(exception)
         return exception
@@ -177,7 +207,7 @@ class _Operation:
         return self.value
 
 
-class Parallel(engine.Parked, Group, Composite):
+class Parallel(Composed, engine.Parked, Group, Composite):
     """Processes, channel guards and un-awaited operations that run together.
 
     `await Parallel(...)` waits until all have ended; the list of their results, in order. Raises
@@ -189,43 +219,73 @@ class Parallel(engine.Parked, Group, Composite):
     members = ()
 
     def __init__(self, *members):
-        self._args = members
         for m in members:
             if type(m) is not WriteGuard:
-                self._args = [self._member(m) for m in members]
+                members = [m if type(m) is Process else self._member(m) for m in members]
                 break
+        self._args = members  # a tuple: all are write guards
 
     def _member(self, m):
         if isinstance(m, End) and m.op == READ or isinstance(m, WriteGuard):
             return m
         return _Operation(m) if is_operation(m) else as_process(m)
 
-    def _claim(self):
-        if self._args is None:
+    def _await(self):
+        args = self._args
+        if args is None:
             raise RuntimeError("a process is started once")
-        for m in self._args:
-            if isinstance(m, Process):
-                m.claim(self)
-        self.begin(list(self._args))
         self._args = None
+        return self._write_all(args) if type(args) is tuple else self._run(args)
+
+    if hasattr(engine, "core"):
+        __iter__ = _await  # found at once, where MicroPython would go through all the bases
 
     @coroutine
-    def _await(self):
-        if type(self._args) is tuple:
-            self.members = self._args
-            self._args = None
-            self._post_guards()
+    def _write_all(self, guards):
+        names = engine.names
+        first = None
+        i = 0
+        for m in guards:
+            ch = m.channel
+            r = ch._readers
+            if r is None:
+                if first is not None:
+                    break
+                first = m
+            elif r.alt is None:
+                ch._readers = unlink(r, r)
+                r.value = m.pending
+                names["wake"](r)
+            else:
+                self._give_now(m)
+            i += 1
+        if first is not None:
+            if i < len(guards):
+                # Several wait.
+                yield from self._run([first] + list(guards[i:]))
+            else:
+                # One waits, as a process of one write would.
+                yield from first.channel.write(first.pending)
+        if self.poisoned:
+            raise PoisonException("channel is poisoned")
+        return [0] * len(guards)
+
+    def _give_now(self, m):
+        try:
+            party = m.channel.give(m.pending)
+        except PoisonException:
+            self.poisoned = True
         else:
-            self._claim()
-            self.left += 1  # itself, so that nobody wakes it before it waits
-            failed = None
-            for i in range(len(self.members)):
-                failed = self._start(i, failed)
-            self.left -= 1
+            if party is not None:
+                engine.wake(party)
+
+    @coroutine
+    def _run(self, members):
+        self._start_all(members)
         while self.left > 0:
             self._waits = True
             try:
-                yield engine.park(self)
+                yield self.rest()
             except CancelledError as er:
                 self._waits = False
                 self.fail(er)
@@ -242,76 +302,64 @@ class Parallel(engine.Parked, Group, Composite):
                 self._close()
                 raise self.exception
             engine.cancel_later()
-        results = []
-        for m in self.members:
-            if type(m) is WriteGuard:
-                if m.value is POISON:
-                    self.poisoned = True
-                results.append(0)
-            else:
-                results.append(self._result(m))
+        results = [m.value if type(m) is Process else self._result(m) for m in self.members]
         self.members = ()
         if self.poisoned:
             raise PoisonException("channel is poisoned")
         return results
 
-    def _post_guards(self):
-        # As _start for each, for write guards alone: a guard that nobody uses serves as the offer.
-        self.left = len(self.members) + 1
-        for m in self.members:
-            if m.alt is not None:
-                self.members = [WriteGuard(m.channel, m.pending) for m in self.members]
-                break
-        for m in self.members:
-            party = self.post(m, m.pending)
-            if party is not None:
-                engine.wake(party)
+    def _start_all(self, args):
+        for m in args:
+            if isinstance(m, Process):
+                if m._group is not None:
+                    raise RuntimeError("a process is started once")
+                m._group = self
+        self.begin(args)
+        self.left += 1  # itself, so that nobody wakes it before it waits
+        failed = None
+        for i in range(len(args)):
+            m = args[i]
+            if isinstance(m, Process):
+                if failed is None:
+                    try:
+                        m.start()
+                        continue
+                    except BaseException as er:
+                        failed = er  # no more are started after one that could not be
+                m.fail(m.forgo(failed))
+                self.member_ended(m)
+            elif isinstance(m, _Operation):
+                m.begin(self)
+            elif isinstance(m, WriteGuard):
+                self._post(i, WriteGuard(m.channel, m.pending), m.pending)
+            else:
+                self._post(i, Offer(m._channel, READ), None)
         self.left -= 1
+
+    def _post(self, i, offer, pending):
+        self.members[i] = offer
+        party = self.post(offer, pending)
+        if party is not None:
+            engine.wake(party)
 
     def _close(self):
         for m in self.members:
             if isinstance(m, _Operation):
                 m.generator.close()
 
-    def _start(self, i, failed):
-        # failed: why an earlier process could not be started, or None. Returns the same.
-        m = self.members[i]
-        if isinstance(m, Process):
-            try:
-                if failed is not None:
-                    raise failed  # no more are started after one that could not be
-                m.start()
-            except BaseException as er:
-                m.fail(m.forgo(er))
-                self.member_ended(m)
-                return er
-        elif isinstance(m, _Operation):
-            m.begin(self)
-        else:
-            if isinstance(m, WriteGuard):
-                o = WriteGuard(m.channel, m.pending)
-                party = self.post(o, m.pending)
-            else:
-                o = Offer(m._channel, READ)
-                party = self.post(o, None)
-            self.members[i] = o
-            if party is not None:
-                engine.wake(party)
-        return failed
-
     def _result(self, m):
         if isinstance(m, Process):
             return m.value
-        if isinstance(m, Offer):
+        if isinstance(m, BaseOffer):
             return self.value_of(m)
         return m.result(self)
 
     def member_ended(self, p):
-        if p.exception() is not None:
-            self.fail(p.exception())
+        if p.op == FAILED:
+            self.fail(p.value)
         self.left -= 1
         if not self.left and self._waits:
-            engine.wake(self)
+            engine.wake(self._me)
 
     def _cancel_members(self):
         for m in self.members:
@@ -323,7 +371,7 @@ class Parallel(engine.Parked, Group, Composite):
         for m in self.members:
             if isinstance(m, _Operation):
                 m = m.offer
-            if isinstance(m, Offer):
+            if isinstance(m, BaseOffer):
                 yield m
 
     def parts(self):
@@ -334,14 +382,11 @@ class Parallel(engine.Parked, Group, Composite):
         for m in self.members:
             if isinstance(m, _Operation) and m.offer is not None:
                 m = m.offer
-            if not isinstance(m, Offer) or m.op == READ or m.value is POISON:
+            if not isinstance(m, BaseOffer) or m.op == READ or m.value is POISON:
                 return False
         return True
 
     # What the engine and cspcore call
-
-    def party(self):
-        return self
 
     def stamp(self, offer):
         offer.seq = engine.order()
@@ -422,7 +467,7 @@ async def _end_all():
     global _all_ended
     engine.unlisten()
     cancelled = None
-    while alive.first is not None:
+    while not alive.is_empty():
         for p in alive.each():
             p.cancel()
         _all_ended = Join()
@@ -452,7 +497,7 @@ def _abandon(group):
 async def _end_interrupted():
     # As _end_all, but what has not ended within half a second stays behind.
     for i in range(50):
-        if alive.first is None:
+        if alive.is_empty():
             break
         if i == 2:  # the neighbours of who was interrupted have met its poison by now
             for p in alive.each():

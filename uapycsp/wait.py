@@ -1,7 +1,7 @@
 """How the offers of this library wait: on ufuture's engine."""
 
 from ufuture.loop import engine
-from cspcore.channel import POISON, READ, GIVEN, TAKEN, WAITING
+from cspcore.channel import GIVEN, MARKER, POISON, READ, TAKEN, WAITING
 from cspcore.channel import Offer as BaseOffer
 
 CancelledError = engine.CancelledError
@@ -27,6 +27,8 @@ class Waiting:
     """What a plain operation waits on is an offer, too: this is what becomes of it in the end."""
 
     def cancelled(self):
+        if self.op == MARKER:
+            return self.channel.cancelled()
         value = self.value
         if value is POISON:
             return True
@@ -40,6 +42,27 @@ class Waiting:
         self.channel.withdraw(self)
         self.value = POISON
         return False
+
+
+class Composed:
+    """What has several offers, an Alternative or a Parallel, and how its process waits on it."""
+
+    _me = None
+
+    def rest(self):
+        """`yield x.rest()` waits until x.party() is woken."""
+        me = engine.names["me"]
+        if me is None:
+            self._me = self
+            return engine.park(self)
+        me.op = MARKER
+        me.channel = self
+        self._me = me
+        return me
+
+    def party(self):
+        """Whom to wake."""
+        return self._me
 
 
 class Offer(Waiting, engine.Parked, BaseOffer):

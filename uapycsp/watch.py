@@ -3,6 +3,7 @@
 import sys
 
 from ufuture.loop import engine
+from cspcore.channel import MARKER
 from cspcore.choice import Choice
 from cspcore.names import report
 from uapycsp.process import Parallel
@@ -18,6 +19,8 @@ def look():
     failed = network._root.exception is not None  # then the deadlock is only its consequence
     for p in network.alive.each():
         parked = engine.waits_on(p)
+        if isinstance(parked, Waiting) and parked.op == MARKER:
+            parked = parked.channel  # see wait.Composed
         offers = _offers(parked)
         if offers is None:
             return False

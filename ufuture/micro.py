@@ -142,12 +142,7 @@ class Owned(Parked):
             _skip(self)
 
     def __call__(self, task, er):
-        if not _ends_tell:
-            return  # _telling has told it
-        if isinstance(er, StopIteration):
-            self.ended(er.value, None)
-        else:
-            self.ended(None, er)
+        _tell(self, er)
 
     def __bool__(self):
         return True  # as a task's state; never its data when the loop resumes it
@@ -374,13 +369,22 @@ def _drop(n):
             n -= 1
 
 
+def _tell(owned, er):
+    if not _ends_tell:
+        return  # _telling has told it
+    if isinstance(er, StopIteration):
+        owned.ended(er.value, None)
+    else:
+        owned.ended(None, er)
+
+
 def _ended(task, er):
     # What asyncio does at the end of a task whose state is callable.
     state = task.state
-    if state:
+    if isinstance(state, Owned):  # else it has ended before
         task.state = False
         task.data = er
-        state(task, er)
+        _tell(state, er)
 
 
 def park_ms(parked, ms):
@@ -446,9 +450,8 @@ def start(owned, coro):
         owned.task = task
     else:
         owned.aside = task
-    task.state = owned
-    task.data = owned
-    wake(owned)
+    task.state = task.data = owned
+    names["wake"](owned)
 
 
 def _task_of(owned):
