@@ -43,6 +43,7 @@ class Group:
         try:
             offer.value, party = offer.channel.take()
         except PoisonException:
+            self.poisoned = True
             offer.value = POISON
             return None
         self.stamp(offer)
@@ -52,6 +53,7 @@ class Group:
         try:
             return offer.channel.give(pending)
         except PoisonException:
+            self.poisoned = True
             offer.value = POISON
             return None
 

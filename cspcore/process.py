@@ -94,16 +94,22 @@ def maker(Process):
         if f is None:
             return lambda f: process(f, verbose_poison, propagate)
 
+        # Two names from around: with more than five, arguments included, MicroPython takes a piece
+        # of the heap for each call.
         def make(*args, **kwargs):
             p = Process(f, args)
             if kwargs:
                 p._kwargs = kwargs
-            if special:
-                p._verbose = verbose_poison
-                p._propagate = propagate
             return p
 
-        special = verbose_poison or not propagate
+        if verbose_poison or not propagate:
+            plain = make
+
+            def make(*args, **kwargs):
+                p = plain(*args, **kwargs)
+                p._verbose = verbose_poison
+                p._propagate = propagate
+                return p
 
         try:
             make.__name__ = f.__name__
@@ -134,6 +140,10 @@ class Ring:
     def is_empty(self):
         return self._newer is self
 
+    def oldest(self):
+        """The first of them, or the ring itself; `_newer` leads on."""
+        return self._newer
+
     def each(self):
         """Its processes; the one just given may leave meanwhile."""
         p = self._newer
@@ -141,41 +151,3 @@ class Ring:
             newer = p._newer
             yield p
             p = newer
-
-
-class Alive:
-    """The processes that were started and have not ended, linked in the order of their start."""
-
-    def __init__(self):
-        self.first = None
-        self.last = None
-
-    def add(self, p):
-        p._older = self.last
-        if self.last is None:
-            self.first = p
-        else:
-            self.last._newer = p
-        self.last = p
-
-    def remove(self, p):
-        if p._older is None:
-            self.first = p._newer
-        else:
-            p._older._newer = p._newer
-        if p._newer is None:
-            self.last = p._older
-        else:
-            p._newer._older = p._older
-        p._older = p._newer = None
-
-    def each(self):
-        """Its processes; the one just given may leave meanwhile."""
-        p = self.first
-        while p is not None:
-            newer = p._newer
-            yield p
-            p = newer
-
-    def clear(self):
-        self.first = self.last = None

@@ -314,6 +314,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 if m._group is not None:
                     raise RuntimeError("a process is started once")
                 m._group = self
+        self.exception = None  # it stands here already, as in Process.start
+        self.poisoned = False
         self.begin(args)
         self.left += 1  # itself, so that nobody wakes it before it waits
         failed = None
@@ -424,13 +426,15 @@ def run(*processes):
         raise RuntimeError("an event loop runs already: await the process")
     if not processes:
         raise ValueError("run needs at least one process")
+    from uapycsp.watch import look  # not later, when there may be no memory for it
+
     group = Parallel(*[as_process(p) for p in processes])
     alive.clear()
     _deadlock = None
     _failed = []
     _root = group
     try:
-        results = engine.run(_main(group), lambda: _abandon(group))
+        results = engine.run(_main(group, look), lambda: _abandon(group))
     finally:
         _root = None
         forget()
@@ -443,8 +447,8 @@ def run(*processes):
 run_CSP = CSP = run
 
 
-async def _main(group):
-    engine.set_watch(_watch)
+async def _main(group, look):
+    engine.set_watch(look)
     try:
         results = await group
     except BaseException:
@@ -503,9 +507,3 @@ async def _end_interrupted():
             for p in alive.each():
                 p.cancel()
         await engine.sleep_ms(10)
-
-
-def _watch():
-    from uapycsp.watch import look
-
-    return look()

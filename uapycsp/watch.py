@@ -1,4 +1,4 @@
-"""The watchdog (rule 12). It is loaded when a network first has nothing to do."""
+"""The watchdog (rule 12). It is loaded when the first network runs."""
 
 import sys
 
@@ -15,26 +15,45 @@ network = sys.modules["uapycsp.process"]  # the package has a function of this n
 
 def look():
     """Rule 12: true if it has found a deadlock and poisoned what waits."""
-    waits = []
+    # It keeps no list: what one process waits on takes little memory, all together may be too
+    # much, where one has died for want of memory and the others wait for it.
+    ring = network.alive
+    found = False
     failed = network._root.exception is not None  # then the deadlock is only its consequence
-    for p in network.alive.each():
-        parked = engine.waits_on(p)
-        if isinstance(parked, Waiting) and parked.op == MARKER:
-            parked = parked.channel  # see wait.Composed
+    p = ring.oldest()
+    while p is not ring:
+        parked = _waits_on(p)
         offers = _offers(parked)
         if offers is None:
             return False
+        found = found or bool(offers)
         failed = failed or isinstance(parked, Parallel) and parked.exception is not None
-        if offers:
-            waits.append((p, offers))
-    if not waits or _threads_run():
+        p = p._newer
+    if not found or _threads_run():
         return False
     if not failed and network._deadlock is None:
-        network._deadlock = report(waits)
-    for p, offers in waits:
-        for o in offers:
+        network._deadlock = _report(ring)
+    p = ring.oldest()
+    while p is not ring:
+        for o in _offers(_waits_on(p)):
             o.channel.poison()
+        p = p._newer
     return True
+
+
+def _report(ring):
+    try:
+        waits = [(p, _offers(_waits_on(p))) for p in ring.each()]
+        return report([w for w in waits if w[1]])
+    except MemoryError:
+        return "all processes wait; too little memory is left to tell where"
+
+
+def _waits_on(p):
+    parked = engine.waits_on(p)
+    if isinstance(parked, Waiting) and parked.op == MARKER:
+        return parked.channel  # see wait.Composed
+    return parked
 
 
 def _offers(parked):

@@ -45,10 +45,13 @@ _STAMPS = const(65536)
 _ENDS = (Exception, CancelledError)  # made once: there may be no memory for it when it is needed
 
 _ready = []  # what to resume, oldest first
+_append = _ready.append  # made once: it is an object
 # How many entries have left _ready. The place there + _base orders an entry among all wakes, and
 # between two wakes there is room to order what is paired without a wake.
 _base = 0
 _stamped = _stamps = 0  # where `order` gave its last number, and how many there
+_alive = 0  # owned tasks that have not ended
+_room = 16  # how many of them _ready has room for
 _cancels = []  # tasks to cancel before anything else is resumed
 _driver = None
 _drives = False  # the driver is in the middle of a round
@@ -224,11 +227,11 @@ def _new_loop():
 def _kick():
     # Let the parked driver run.
     global _driver, _timed
-    names["wake"] = _ready.append
+    names["wake"] = _append
     if core._task_queue is not _queue:
         kept = _ready[-1:]  # older ones belong to a loop that is gone
         _new_loop()
-        names["wake"] = _ready.append
+        names["wake"] = _append
         _ready.extend(kept)
     if _driver is None:
         _driver = core.create_task(_drive())
@@ -297,7 +300,7 @@ def _drive():
                 _push(this)
             yield
             _timed = False
-            names["wake"] = _ready.append
+            names["wake"] = _append
     except BaseException as er:
         # KeyboardInterrupt or the like: another driver is for what is ready.
         names["me"] = None
@@ -360,18 +363,19 @@ def _advance(x):
 
 def _drop(n):
     global _base
-    _base += n
     try:
         del _ready[:n]
+        _base += n
     except MemoryError:  # a slice is an object, too
-        while n:
-            _ready.pop(0)
-            n -= 1
+        for i in range(n):
+            _ready[i] = _NOBODY
 
 
 def _tell(owned, er):
+    global _alive
     if not _ends_tell:
         return  # _telling has told it
+    _alive -= 1
     if isinstance(er, StopIteration):
         owned.ended(er.value, None)
     else:
@@ -440,6 +444,7 @@ def order_of(parked):
 
 def start(owned, coro):
     """Make a task of a coroutine; the driver runs it and calls owned.ended at its end."""
+    global _alive
     if core._task_queue is not _queue:
         _new_loop()
     if not _ends_tell:
@@ -450,8 +455,22 @@ def start(owned, coro):
         owned.task = task
     else:
         owned.aside = task
+    if _alive >= _room:
+        _make_room()
+    _alive += 1
     task.state = task.data = owned
     names["wake"](owned)
+
+
+def _make_room():
+    # Nobody who wakes others shall need memory for it: there is room in _ready for all owned
+    # tasks, those that a round has resumed, and some more.
+    global _room
+    n = len(_ready)
+    for _ in range(n, 2 * _room + 2 * LIMIT):
+        _ready.append(_NOBODY)
+    del _ready[n:]
+    _room *= 2
 
 
 def _task_of(owned):
@@ -487,14 +506,17 @@ async def _sleep_until(when):
 
 def _telling(owned, coro):
     # 1.16 - 1.18: asyncio does not call a task's state, and the driver calls it with nothing new.
+    global _alive
     try:
         yield  # what is cancelled before it begins is told too
         value = yield from coro
     except BaseException as er:
+        _alive -= 1
         owned.ended(None, er)
         if not isinstance(er, (Exception, CancelledError)):
             raise
     else:
+        _alive -= 1
         owned.ended(value, None)
 
 
@@ -577,6 +599,8 @@ def report(task, exception, message="exception in a task"):
 
 def run(coro, after=None):
     """Run a coroutine as the main task; its value. If that is interrupted, run after() then."""
+    global _alive
+    _alive = 0  # what an interrupted run left behind does not count
     try:
         return core.run_until_complete(core.create_task(coro))
     except (Exception, CancelledError):

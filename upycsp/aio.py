@@ -69,16 +69,30 @@ def _guard_of(operation):
     return guard
 
 
-class _Reading:
+def _reader(plain):
+    # What reads, given how; a name from around costs 170 instructions less than an attribute.
     @coroutine
     def csp_read(self):
-        if _asking is not None and _asking == get_ident():
+        if _asking and _asking == get_ident():
             yield self
         (self,)  # one block: see uapycsp.channel.ReadEnd
-        return self.plain()
+        return plain(self)
 
-    __call__ = csp_read
+    return csp_read
 
+
+def _writer(plain):
+    @coroutine
+    def csp_write(self, value):
+        if _asking and _asking == get_ident():
+            yield self.alt_pending_write(value)
+        (value,)
+        return plain(self, value)
+
+    return csp_write
+
+
+class _Reading:
     def __aiter__(self):
         return self
 
@@ -96,15 +110,6 @@ class _Reading:
 
 
 class _Writing:
-    @coroutine
-    def csp_write(self, value):
-        if _asking is not None and _asking == get_ident():
-            yield self.alt_pending_write(value)
-        (value,)
-        return self.plain(value)
-
-    __call__ = csp_write
-
     def __aiter__(self):
         raise TypeError("a write end can't be read")
 
@@ -115,21 +120,23 @@ class _Writing:
 
 class ReadEnd(_Reading, channel.ReadEnd):
     plain = channel.ReadEnd.__call__
+    __call__ = _reader(plain)
     plain_poison = channel.ReadEnd.poison
 
 
 class AnyReadEnd(_Reading, buffered.AnyReadEnd):
     plain = buffered.AnyReadEnd.__call__
+    __call__ = _reader(plain)
     plain_poison = buffered.AnyReadEnd.poison
 
 
 class WriteEnd(_Writing, channel.WriteEnd):
-    plain = channel.WriteEnd.__call__
+    __call__ = _writer(channel.WriteEnd.__call__)
     plain_poison = channel.WriteEnd.poison
 
 
 class AnyWriteEnd(_Writing, buffered.AnyWriteEnd):
-    plain = buffered.AnyWriteEnd.__call__
+    __call__ = _writer(buffered.AnyWriteEnd.__call__)
     plain_poison = buffered.AnyWriteEnd.poison
 
 
@@ -223,8 +230,12 @@ class Parallel(_plain.Parallel, Awaitable):
 
     _as_process = staticmethod(_as_process)
 
-    def __init__(self, *members):
-        _plain.Parallel.__init__(self, *[_guard_of(m) if is_operation(m) else m for m in members])
+    def _convert(self):
+        self.members = [
+            m if isinstance(m, Process) or not is_operation(m) else _guard_of(m)
+            for m in self.members
+        ]
+        _plain.Parallel._convert(self)
 
     @coroutine
     def _await(self):

@@ -37,7 +37,7 @@ class Alternative(Choice):
                 self.post()
         if i < 0:
             try:
-                me.bolt.acquire()
+                me.wait()
             except BaseException:
                 self._interrupted(me)
                 raise
@@ -119,6 +119,6 @@ class Alternative(Choice):
             self.disable_all()
             self._me = None
         if chosen:
-            me.bolt.acquire()  # whoever chose releases the bolt, or has done it
+            me.wait()  # whoever chose releases the bolt, or has done it
         if party is not None:
             party.wake()

@@ -1,7 +1,7 @@
 """Buffered channels for threads, and ends that work on any kind of channel."""
 
 from cspcore.buffered import BaseBufferedChannel
-from cspcore.channel import POISON, READ, TAKEN, WAITING, WRITE
+from cspcore.channel import POISON, READ, WAITING, WRITE
 from cspcore.errors import PoisonException
 from upycsp.channel import Ends, ReadEnd, WriteEnd
 from upycsp.wait import lock, own
@@ -20,13 +20,12 @@ class AnyReadEnd(ReadEnd):
                 me = own()
                 me.channel = ch
                 me.op = READ
-                me.value = WAITING
                 ch.post(me)
         if me is None:
             if party is not None:
                 party.wake()
             return v
-        return _read_value(me)
+        return _wait(me)
 
 
 class AnyWriteEnd(WriteEnd):
@@ -48,34 +47,22 @@ class AnyWriteEnd(WriteEnd):
             if party is not None:
                 party.wake()
             return 0
-        return _written(me)
+        _wait(me)
+        return 0
 
 
-def _read_value(me):
-    """Wait until the queued read is paired; its value."""
+def _wait(me):
+    """Wait until the queued operation is paired; its value."""
     try:
-        me.bolt.acquire()
+        me.wait()
     except BaseException:
         me.interrupted()
         raise
     v = me.value
-    me.value = TAKEN
+    me.value = WAITING
     if v is POISON:
         raise PoisonException("channel is poisoned")
     return v
-
-
-def _written(me):
-    """Wait until the queued write is paired; 0."""
-    try:
-        me.bolt.acquire()
-    except BaseException:
-        me.interrupted()
-        raise
-    if me.value is not TAKEN:
-        me.value = TAKEN
-        raise PoisonException("channel is poisoned")
-    return 0
 
 
 class BufferedChannel(Ends, BaseBufferedChannel):
@@ -87,6 +74,10 @@ class BufferedChannel(Ends, BaseBufferedChannel):
     def __init__(self, name="", capacity=None, external=False):
         BaseBufferedChannel.__init__(self, name, capacity, external)
         self._make_ends()
+
+    def queue_of(self, op):
+        """The oldest offer that waits to read, or to write. Under lock."""
+        return self._read_queue if op == READ else self._write_queue
 
     def queue_len(self):
         """The number of operations that wait, of values buffered and given back."""

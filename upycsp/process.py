@@ -15,19 +15,28 @@ from _thread import get_ident
 import upycsp
 from uthreading import kept
 from uthreading.report import report as report_exception
-from cspcore.channel import POISON, READ, Offer, forget
+from cspcore.channel import POISON, READ, WAITING, Offer, const, forget
 from cspcore.choice import Choice, End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import report
-from cspcore.process import ENDED, STARTED, Alive, BaseProcess, maker
+from cspcore.process import ENDED, FAILED, NEW, STARTED, BaseProcess, Ring, maker
 from upycsp import wait
 from upycsp.wait import Given, lock, offers, own, wake_chain
 
 _WATCH_MS = 500
 
+_GUARDS = const(-0x10000)  # Parallel.left before it is started, if it has write guards alone
+_MIXED = const(-0x10001)  # the same, if it has others
+
+# In a module's names they are found 460 to 820 instructions sooner than among the builtins.
+_type = type
+_isinstance = isinstance
+_len = len
+_list = list
+
 # Guarded by lock: the processes that have a thread, and the runs that have not returned.
-_alive = Alive()
+_alive = Ring()
 _runs = []
 _failed = []  # Spawns whose process ended by an exception, first in time
 _loaded = False  # whether all of upycsp is
@@ -47,12 +56,24 @@ class Runnable:
 class Process(BaseProcess, Runnable):
     """A process function with its arguments; not started yet."""
 
+    # One is often made for each message: what is not known before it starts stands in the class
+    # (ten attributes take 9200 instructions to make, six 4200, two 900). `claim` makes
+    # all that is stored in the end, when there may be no memory.
+    _state = NEW
+    _group = None
+    _me = None  # the offer of its thread
+
     def __init__(self, f, args=()):
-        BaseProcess.__init__(self, f, args)
-        self.retval = None
-        self._exception = None
-        self._ident = None  # of its thread
-        self._inner = None  # the member of a Sequence that runs on this thread now
+        self._f = f
+        self._args = args
+
+    def claim(self, group):
+        if self._group is not None or self._state != NEW:
+            raise RuntimeError("a process is started once")
+        self._group = group
+        self._state = STARTED
+        self._me = self._older = self._newer = None
+        self.retval = None  # or, if its state is FAILED, the exception until its group knows it
 
     def start(self):
         """Give it a thread; None, or why there is none. Its group hears of its end in any case."""
@@ -61,56 +82,72 @@ class Process(BaseProcess, Runnable):
             upycsp._load_all()
             _loaded = True
         with lock:
-            self._state = STARTED
             _alive.add(self)
         try:
-            kept.start(self._work, self._tell)
+            kept.start(self.perform, self._tell)
         except BaseException as er:
-            self.fail(er)
-            return er
+            with lock:
+                _unlink(self)
+            return self.fail(er)
 
     def fail(self, exception):
-        """It can't be started: that is its end."""
-        started = self._state == STARTED
-        self._exception = self.forgo(exception)
-        self._tell(started)
-
-    def _work(self):
-        self._ident = get_ident()
-        self.perform()
-
-    def perform(self):
-        try:
-            self.retval = self.call()
-        except BaseException as er:
-            self._exception = self.die(er)
-
-    def _tell(self, started=True):
+        """It can't be started: that is its end. Returns the exception."""
+        self._note(self.forgo(exception))
         with lock:
-            if started:
-                _alive.remove(self)
-                me = offers.get(self._ident)
-                if me is not None:
-                    me.channel = me.prev = None  # a kept thread keeps nothing else alive
-            self._state = ENDED
             party = self._group.member_ended(self)
         wake_chain(party)
+        return exception
 
-    def perform_in(self, outer):
-        """Run on the thread of a Sequence's process; its value. Raises its exception."""
-        with lock:
-            self._ident = outer._ident
-            self._state = STARTED
-            _alive.add(self)
-            outer._inner = self
-        self.perform()
-        with lock:
-            _alive.remove(self)
+    def perform(self):
+        """Run it, on the calling thread: its own one if `start` has made it one of those alive."""
+        try:
+            if self._older is not None:
+                self._enter()
+            self.retval = self.call()
             self._state = ENDED
-            outer._inner = None
-        if self._exception is not None:
-            raise self._exception
-        return self.retval
+        except BaseException as er:
+            self._note(self.die(er))
+
+    def _enter(self):
+        with lock:
+            self._me = me = own()
+            me.runs = self
+
+    def perform_here(self, me):
+        """Run it on the thread of another process, whose offer is me."""
+        outer = me.runs
+        me.runs = self
+        self.perform()
+        me.runs = outer
+
+    def _note(self, exception):
+        # It has ended by an exception, or (None) by poison.
+        self.retval = exception
+        self._state = ENDED if exception is None else FAILED
+
+    def _tell(self):
+        with lock:
+            _unlink(self)
+            me = self._me
+            if me is not None:  # else there was no memory for it
+                me.runs = me.channel = me.prev = None  # a kept thread keeps nothing alive
+            me = self._group.member_ended(self)
+        if me is not None:
+            wake_chain(me)
+
+    def exception(self):
+        """At its end, under lock: what it has ended by, or None. Its value is None then."""
+        if self._state != FAILED:
+            return None
+        er = self.retval
+        self.retval = None
+        return er
+
+
+def _unlink(p):
+    p._older._newer = p._newer
+    p._newer._older = p._older
+    p._older = p._newer = None
 
 
 class _Composite(Process):
@@ -121,7 +158,7 @@ class _Composite(Process):
         Process.__init__(self, body)
 
     def call(self):
-        self._f.retval = value = self._f.perform_in(self)
+        self._f.retval = value = self._f.wait_all()
         return value
 
     def forgo(self, exception):
@@ -158,43 +195,93 @@ class Parallel(Group, Runnable):
     deadlock = None
 
     def __init__(self, *members):
-        self.members = None
-        self._args = [m if is_guard(m) else self._as_process(m) for m in members]
-        self._me = None
+        self.members = members
+        self.left = _GUARDS
+        for m in members:
+            if _type(m) is not WriteGuard:
+                self._convert()
+                break
+
+    def _convert(self):
+        self.left = _MIXED
+        self.members = members = _list(self.members)
+        i = 0
+        for m in members:
+            if not _isinstance(m, Process) and not is_guard(m):
+                members[i] = self._as_process(m)
+            i += 1
 
     def run(self):
         self.retval = self.wait_all()
         return self
 
-    def perform_in(self, outer):
-        return self.wait_all()
-
     def parts(self):
-        return [m for m in self._args or () if isinstance(m, Process)]
+        return [m for m in self.members if isinstance(m, Process)]
 
     def wait_all(self):
         """Start all members and wait for their ends; their results."""
-        chain = None
+        if self.left == _MIXED:
+            return self._run_members()
         with lock:
-            if self._args is None:
-                raise RuntimeError("a process is started once")
-            for m in self._args:
-                if isinstance(m, Process):
-                    m.claim(self)
-            self.begin(self._args)
-            self._args = None
-            self.left += 1  # itself, so that nobody wakes it before it waits
-            self._me = me = own()
-            for i in range(len(self.members)):
-                chain = self._post(i, chain)
+            chain = self._post_guards()
+            me = None
+            if self.left:
+                self._me = me = own()
+                me.on = self
         wake_chain(chain)
-        failed = None
+        if me is not None:
+            self._wait(me)
+            self._results(list(self.members))
+        if self.poisoned:
+            raise PoisonException("channel is poisoned")
+        return [0] * _len(self.members)
+
+    # The parts of wait_all need no more than 11 words each: see channel.ReadEnd.
+
+    def _post_guards(self):
+        # Write guards alone, which serve as their own offers. Whom to wake.
+        if self.left != _GUARDS:
+            raise RuntimeError("a process is started once")
+        self.left = 0
+        chain = None
         for m in self.members:
-            if isinstance(m, Process):
-                if failed is None:
-                    failed = m.start()
-                else:
-                    m.fail(failed)  # no more are started after one that could not be
+            r = m.channel._readers
+            if r is not None and r.alt is None and r.next is None:
+                m.channel._readers = None  # Group.post, written out for the usual case
+                r.value = m.pending
+            else:
+                r = self._post_guard(m)
+                if r is None:
+                    continue
+            r.next = chain
+            chain = r
+        return chain
+
+    def _post_guard(self, m):
+        if m.alt is not None:  # it stands in a queue: a guard may be used twice
+            guard = m
+            m = WriteGuard(guard.channel, guard.pending)
+            self.members = members = list(self.members)
+            i = len(members) - 1
+            while members[i] is not guard:
+                i -= 1
+            members[i] = m
+        self.left += 1
+        return self.post(m, m.pending)
+
+    def _wait(self, me):
+        try:
+            me.wait()
+        except BaseException:
+            self._interrupted(me)
+            raise
+
+    def _run_members(self):
+        with lock:
+            self._me = me = own()
+            x = self._begin()
+        wake_chain(x)
+        self._start(me)
         with lock:
             self.left -= 1
             if self.left:
@@ -202,34 +289,83 @@ class Parallel(Group, Runnable):
             else:
                 me = None
         if me is not None:
-            try:
-                me.bolt.acquire()
-            except BaseException:
-                self._interrupted(me)
-                raise
-        results = [m.retval if isinstance(m, Process) else self.value_of(m) for m in self.members]
+            self._wait(me)
+        x = self._results(self.members)
         if self.exception is not None:
             raise self.exception
         if self.poisoned:
             raise PoisonException("channel is poisoned")
-        return results
+        return x
 
-    def _post(self, i, chain):
-        m = self.members[i]
-        if isinstance(m, Process):
-            return chain
-        if isinstance(m, End):
-            o = Offer(m._channel, READ)
-            pending = None
-        else:
-            o = WriteGuard(m.channel, m.pending)
-            pending = m.pending
-        self.members[i] = o
-        party = self.post(o, pending)
-        if party is not None:
-            party.next = chain
-            chain = party
+    def _results(self, members):
+        # The list of members, turned into that of their results.
+        i = 0
+        for m in members:
+            members[i] = m.retval if _isinstance(m, Process) else self.value_of(m)
+            i += 1
+        return members
+
+    def _begin(self):
+        # Under lock: claim the processes, post the guards. Whom to wake.
+        if self.left != _MIXED:
+            raise RuntimeError("a process is started once")
+        n = 1  # itself, so that nobody wakes it before it waits
+        for m in self.members:
+            if _isinstance(m, Process):
+                m.claim(self)
+                n += 1
+        self.left = n
+        return None if n > _len(self.members) else self._begin_guards()
+
+    def _begin_guards(self):
+        chain = None
+        members = self.members
+        for i in range(len(members)):
+            m = members[i]
+            if not isinstance(m, Process):
+                if isinstance(m, End):
+                    members[i] = o = Offer(m._channel, READ)
+                    pending = None
+                else:
+                    members[i] = o = WriteGuard(m.channel, m.pending)
+                    pending = m.pending
+                self.left += 1
+                party = self.post(o, pending)
+                if party is not None:
+                    party.next = chain
+                    chain = party
         return chain
+
+    def _start(self, me):
+        # The last process runs on the thread of the process that waits for it, which saves two
+        # switches of threads. But not within one that does so already, or there would be no end
+        # to how deep it goes, and not on a board, where stacks are small.
+        p = me.runs
+        here = None
+        if p is not None and p._me is me and me.nests:
+            here = self.members[-1]
+        failed = self._start_others(here)
+        if here is not None and _isinstance(here, Process):
+            if failed is None:
+                here.perform_here(me)
+                self._ended_here(here)
+            else:
+                here.fail(failed)
+
+    def _start_others(self, here):
+        # Why one could not be started, or None; no more are started after it.
+        failed = None
+        for m in self.members:
+            if m is not here and _isinstance(m, Process):
+                if failed is None:
+                    failed = m.start()
+                else:
+                    m.fail(failed)
+        return failed
+
+    def _ended_here(self, p):
+        with lock:
+            self.member_ended(p)
 
     # What cspcore and the members call, under lock
 
@@ -239,8 +375,8 @@ class Parallel(Group, Runnable):
         return me
 
     def member_ended(self, p):
-        if p._exception is not None:
-            self.fail(p._exception)
+        if p._state == FAILED:
+            self.fail(p.exception())
         self.left -= 1
         return None if self.left else self.party()
 
@@ -260,7 +396,7 @@ class Parallel(Group, Runnable):
                 if o.alt is self:
                     o.channel.withdraw(o)
                     o.alt = None
-                    o.value = POISON
+                    o.value = WAITING
                 elif o.op == READ and o.value is not POISON:
                     party = o.channel.give_back(Given(o.channel, READ), o.value)
                     if party is not None:
@@ -268,7 +404,7 @@ class Parallel(Group, Runnable):
                         chain = party
             self.left = -1  # nobody is to be woken at its end
         if ended:
-            me.bolt.acquire()
+            me.wait()
         wake_chain(chain)
 
 
@@ -286,22 +422,25 @@ class Sequence(Runnable):
     def parts(self):
         return self._members or ()
 
-    def perform_in(self, outer):
+    def wait_all(self):
+        """Run them on the calling thread, which is a process's; their results."""
         members = self._members
         if members is None:
             raise RuntimeError("a process is started once")
         self._members = None
         with lock:
+            me = own()
             for m in members:
                 m.claim(self)
         results = []
-        try:
-            for m in members:
-                results.append(m.perform_in(outer))
-        except BaseException as er:
-            for m in members[len(results) + 1 :]:
-                m.forgo(er)
-            raise
+        for m in members:
+            m.perform_here(me)
+            er = m.exception()
+            if er is not None:
+                for m in members[len(results) + 1 :]:
+                    m.forgo(er)
+                raise er
+            results.append(m.retval)
         return results
 
 
@@ -316,6 +455,8 @@ class Spawn:
     def __init__(self, p):
         self._waiting = None  # a chain of offers
         self._asked = False
+        self._ended = False
+        self._exception = None
         self._process = p = self._as_process(p)
         with lock:
             p.claim(self)
@@ -325,7 +466,7 @@ class Spawn:
 
     def done(self):
         """Whether the process has ended."""
-        return self._process._state == ENDED
+        return self._ended
 
     def join(self):
         """Wait for the process's end; its value. Raises its exception."""
@@ -333,33 +474,35 @@ class Spawn:
         with lock:
             self._asked = True
             me = None
-            if p._state != ENDED:
+            if not self._ended:
                 me = own()
                 me.on = self
                 me.next = self._waiting
                 self._waiting = me
         if me is not None:
             try:
-                me.bolt.acquire()
+                me.wait()
             except BaseException:
                 self._interrupted(me)
                 raise
-        if p._exception is not None:
-            raise p._exception
+        if self._exception is not None:
+            raise self._exception
         return p.retval
 
     def member_ended(self, p):
+        self._ended = True
+        self._exception = er = p.exception()
         chain = self._waiting
         self._waiting = None
         o = chain
         while o is not None:
             o.on = None
             o = o.next
-        if p._exception is not None and not self._asked and p._ident is not None:
+        if er is not None and not self._asked and p._me is not None:
             if _runs:
                 _failed.append(self)
             else:
-                report_exception(p._exception, None)
+                report_exception(er, None)
         return chain
 
     def _interrupted(self, me):
@@ -376,7 +519,7 @@ class Spawn:
                     o.next = me.next
                 me.next = None
         if not waits:
-            me.bolt.acquire()
+            me.wait()
 
 
 def run(*processes):
@@ -420,7 +563,7 @@ def run_group(group, processes):
         raise DeadlockError(group.deadlock)
     for h in failed:
         if not h._asked:
-            raise h._process._exception
+            raise h._exception
     return results if len(processes) > 1 else results[0]
 
 
@@ -466,14 +609,13 @@ def _find_deadlock():
     for group in _runs:
         failed = failed or group.exception is not None
     for p in _alive.each():
-        if p._inner is None:
-            found = _offers_of(p._ident)
-            if found is None:
-                return None
-            if found:
-                waits.append((p, found))
-            on = offers[p._ident].on
-            failed = failed or isinstance(on, Parallel) and on.exception is not None
+        me = p._me
+        found = _offers_of(me)
+        if found is None:
+            return None
+        if found:
+            waits.append((me.runs, found))
+        failed = failed or isinstance(me.on, Parallel) and me.on.exception is not None
     if not waits or _threads_run():
         return None
     if not failed:
@@ -498,9 +640,8 @@ def _end(found, chain):
     return chain
 
 
-def _offers_of(ident):
+def _offers_of(me):
     # What a thread waits for: its offers, [] for the end of others, None if it may be running.
-    me = offers.get(ident)
     if me is None:
         return None
     on = me.on
@@ -524,11 +665,11 @@ def _offers_of(ident):
 
 def _threads_run():
     # Whether a thread that is no process runs outside of our operations.
-    if _offers_of(kept.main_ident) is None:
+    if _offers_of(offers.get(kept.main_ident)) is None:
         return True
     with kept.lock:
         for t in kept.alive:
-            if _offers_of(t.ident) is None:
+            if _offers_of(offers.get(t.ident)) is None:
                 return True
     return False
 
@@ -539,8 +680,8 @@ def _abandon():
         chain = None
         with lock:
             for p in _alive.each():
-                chain = _end(_offers_of(p._ident) or (), chain)
-            if _alive.first is None:
+                chain = _end(_offers_of(p._me) or (), chain)
+            if _alive.is_empty():
                 return
         wake_chain(chain)
         kept.sleep_ms(10)

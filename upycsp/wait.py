@@ -3,13 +3,14 @@
 One lock, `lock`, guards all channels, alternatives and processes. Each thread has one offer of its
 own, by its ident, which it queues when it has to wait; others touch it only while it is queued,
 under `lock`. A waiting thread's bolt is locked; whoever takes its offer out of the queue releases
-the bolt, once, after letting go of `lock`. So no wake is lost, and none comes twice.
+the bolt, once, after letting go of `lock`. So no wake is lost, and none comes twice. The value of
+an offer is WAITING until it is queued to write or its read is paired; its thread sets it back.
 """
 
 from _thread import allocate_lock, get_ident
 
 from uthreading import kept
-from cspcore.channel import POISON, READ, TAKEN, WAITING
+from cspcore.channel import POISON, READ, WAITING
 from cspcore.channel import Offer as BaseOffer
 
 _SLICE_MS = 5
@@ -25,7 +26,6 @@ class _PolledBolt:
 
     def __init__(self, bolt):
         self.bolt = bolt
-        self.release = bolt.release
 
     def acquire(self):
         slices = 0
@@ -38,42 +38,47 @@ class _PolledBolt:
 
 
 class Offer(BaseOffer):
-    """A thread's own offer, which it waits on by `bolt.acquire()`.
+    """A thread's own offer: `wait()` sleeps on its bolt, `wake()` releases that.
 
-    Its value is TAKEN while the thread does not wait on it. `on` is what else the thread waits on
-    (an alternative, a Parallel, a Spawn), or None.
+    `on` is what else the thread waits on (an alternative, a Parallel, a Spawn), or None. `runs`
+    is the process that runs on this thread, the innermost of several, or None.
     """
 
     def __init__(self, ident):
         BaseOffer.__init__(self, None, READ)
-        self.value = TAKEN
-        self.on = None
-        self.bolt = allocate_lock()
-        self.bolt.acquire()
+        bolt = allocate_lock()
+        bolt.acquire()
+        self.ident = ident
+        self.wake = bolt.release  # attributes, so that ends can call them without a method
         if not kept.may_block() and ident == kept.main_ident:
-            self.bolt = _PolledBolt(self.bolt)
-
-    def wake(self):
-        self.bolt.release()
+            bolt = _PolledBolt(bolt)
+        self.wait = bolt.acquire
+        self.on = None
+        self.runs = None
+        self.nests = not kept.polls()  # whether it may run a process within another
 
     def waits(self):
-        """Whether the thread waits in a plain read or write. Under lock."""
-        if self.op == READ:
-            return self.value is WAITING
-        return self.value is not TAKEN and self.value is not POISON
+        """Whether it stands in a queue: its thread waits in a plain read or write. Under lock."""
+        ch = self.channel
+        if ch is None:
+            return False
+        o = ch.queue_of(self.op)
+        while o is not None and o is not self:
+            o = o.next
+        return o is not None
 
     def interrupted(self):
         """An interrupt has ended the wait of a plain operation: it leaves nothing behind."""
         party = None
         with lock:
             value = self.value
-            self.value = TAKEN
-            if value is WAITING or self.op != READ and value is not TAKEN and value is not POISON:
+            self.value = WAITING
+            if self.waits():
                 self.channel.withdraw(self)
                 return
             if self.op == READ and value is not POISON:
                 party = self.channel.give_back(Given(self.channel, READ), value)
-        self.bolt.acquire()  # whoever took the offer releases the bolt, or has done it
+        self.wait()  # whoever took the offer releases the bolt, or has done it
         if party is not None:
             party.wake()
 
@@ -81,13 +86,19 @@ class Offer(BaseOffer):
 class Given(BaseOffer):
     """A value that an interrupted reader gave back; nobody is woken when it is taken."""
 
-    class bolt:
-        @staticmethod
-        def release():
-            pass
-
     def wake(self):
         pass
+
+
+class _Nobody:
+    ident = None
+
+    @staticmethod
+    def wake():
+        pass
+
+
+NOBODY = _Nobody()  # stands for a thread where there is none
 
 
 def own():

@@ -167,6 +167,11 @@ def may_block():
     return not _main_polls or get_ident() != main_ident
 
 
+def polls():
+    """Whether the main thread has to poll, as on a board."""
+    return _main_polls
+
+
 def poll_in_main(flag):
     """Sets whether the main thread polls, as it does on a board; returns the former setting."""
     global _main_polls
