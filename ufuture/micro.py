@@ -115,6 +115,14 @@ class Parked:
 _NOBODY = Parked()
 
 
+class _Slice:
+    def __getitem__(self, s):
+        return s
+
+
+_FIRST = _Slice()[:1]
+
+
 def _skip(parked):
     # It was woken, but its task is resumed in another way.
     i = len(_ready) - 1
@@ -170,6 +178,9 @@ def park(parked):
     if not isinstance(state, Owned):
         parked.task = parked.aside = None
         parked.foreign = task
+        # What waking it stores stands here already: it may not need memory then.
+        parked.queued = False
+        parked.seq = 0
     elif state.serves:
         parked.task = task
     else:
@@ -363,12 +374,13 @@ def _advance(x):
 
 def _drop(n):
     global _base
+    _base += n
     try:
         del _ready[:n]
-        _base += n
     except MemoryError:  # a slice is an object, too
-        for i in range(n):
-            _ready[i] = _NOBODY
+        while n:
+            del _ready[_FIRST]
+            n -= 1
 
 
 def _tell(owned, er):
