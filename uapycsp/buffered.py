@@ -4,7 +4,7 @@ from ufuture.loop import engine
 from cspcore.buffered import BaseBufferedChannel
 from cspcore.channel import WAITING
 from uapycsp.channel import Ends, ReadEnd, WriteEnd
-from uapycsp.wait import coroutine, turn, wait_apart
+from uapycsp.wait import coroutine, turn, wait_in_queue
 
 _BURST = 64  # operations of one end in a row that need not wait, before the others get a turn
 
@@ -31,7 +31,7 @@ class AnyReadEnd(ReadEnd):
                 engine.wake(party)
             return v
         self._burst = _BURST
-        return (yield from wait_apart(self, WAITING))
+        return (yield from wait_in_queue(self, WAITING))
 
     __call__ = csp_read
 
@@ -66,7 +66,7 @@ class AnyWriteEnd(WriteEnd):
                 engine.wake(party)
             return 0
         self._burst = _BURST
-        return (yield from wait_apart(self, value))
+        return (yield from wait_in_queue(self, value))
 
     __call__ = csp_write
 

