@@ -36,9 +36,11 @@ def verify_buffered(channel):
     w = channel._writers
     channel._refresh()
     _check(r is channel._readers and w is channel._writers, "can't tell whether it can proceed")
+    _check(channel.capacity is None or channel._count <= channel.capacity, "a buffer too full")
     if channel._read_queue is not None and w is not None:
         alt = channel._read_queue.alt
-        _check(alt is not None, "a reader waits though there is something to read")
+        readable = alt is None or channel._count or channel._write_queue is None
+        _check(not readable, "a reader waits though there is something to read")
         for o in _each(channel._write_queue):
             _check(o.alt is alt, "a reader waits though there is something to read")
     for o in _each(channel._write_queue):
@@ -69,6 +71,10 @@ def _verify_queue(channel, head, ops):
         _check(given_first, "a value given back stands after a writer")
         _check(o.op != READ or o.value is WAITING, "a reader waits though it has a value")
         _check(o.op == READ or o.value is not TAKEN, "a writer waits though its value was taken")
+        in_order = last is None or o.op != GIVEN or last.op != GIVEN or last.seq <= o.seq
+        _check(in_order, "values given back stand in another order than that of their pairing")
+        decided = o.alt is not None and not getattr(o.alt, "waits", True)
+        _check(not decided, "an offer stands in a queue though its alternative has been decided")
         last = o
     known = last is None or last is head or head.prev is last
     _check(known, "a queue's head does not know its last")

@@ -494,7 +494,7 @@ def _abandon(group):
     engine.set_watch(None)
     engine.unlisten()
     group.left = -1  # nobody is to be woken at its end
-    group.exception = None
+    group.exception = CancelledError()  # what the main task ends by, not by the interrupt again
     return _end_interrupted()
 
 

@@ -40,7 +40,7 @@ sleep_ms = core.sleep_ms
 LIMIT = const(64)  # resumes between two looks at asyncio: its switch adds 0.04 us to each
 WATCH_MS = const(500)
 _NEAR = const(1024)  # bytes
-_FILLS = const(256)
+_FILLS = const(4096)
 _STAMPS = const(65536)
 _ENDS = (Exception, CancelledError)  # made once: there may be no memory for it when it is needed
 
