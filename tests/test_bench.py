@@ -24,10 +24,10 @@ def command(port, heap=None):
     return words
 
 
-def run(port, *arguments, heap=None):
+def run(port, *arguments, heap=None, limit=100):
     """Ends with (status, output, errors)."""
-    done = subprocess.run(command(port, heap) + list(arguments), cwd=ROOT, text=True, timeout=100,
-                          env=interpreters.environment(), stdin=subprocess.DEVNULL,
+    done = subprocess.run(command(port, heap) + list(arguments), cwd=ROOT, text=True,
+                          timeout=limit, env=interpreters.environment(), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return done.returncode, done.stdout, done.stderr
 

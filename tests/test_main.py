@@ -74,6 +74,20 @@ def test_a_size_that_does_not_fit_the_heap_is_one_sentence(arguments, heap):
     assert " do not fit the heap of " in errors and errors.count("\n") == 1, errors
 
 
+@pytest.mark.parametrize("heap", ("300K", "400K"))
+@pytest.mark.parametrize("writers", range(1, 9))
+def test_at_the_edge_of_the_heap_a_size_is_measured_or_one_sentence(heap, writers):
+    status, output, errors = run(
+        "micropython", "main.py", "stressed_alt", "lib=uapycsp", "form=select", "channels=50",
+        "writers={}".format(writers), "selects=100", "runs=1", heap=heap, limit=20)
+    if status == 0:
+        assert len(results(output)) == 1 and errors == ""
+    else:
+        assert status == 1, errors
+        assert errors.startswith("stressed_alt: "), errors
+        assert " do not fit the heap of " in errors and errors.count("\n") == 1, errors
+
+
 def test_queues_that_fit_are_measured_beside_one_that_does_not():
     status, output, errors = run("micropython", "main.py", "queues", "sizes=20,1600", "runs=2",
                                  heap="222K")

@@ -28,7 +28,7 @@ FAILED = const(6)
 
 alive = Ring()  # the processes that are tasks
 _all_ended = None  # what `run` waits on until there is none
-_failed = []  # handles whose process ended by an exception, first in time
+_failed = _failed_last = None  # handles whose process failed, first in time, linked by `later`
 _deadlock = None  # the report, once there is one
 _root = None  # the Parallel of the run
 
@@ -119,9 +119,9 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
             engine.wake(_all_ended)
 
     def forgo(self, exception):
-        self.op = ENDED
-        self._group = False
-        return self.die(exception)
+        exception = self.die(exception)
+        self._group = False  # there may be no memory for it
+        return exception
 
     def fail(self, exception):
         """It has ended by an exception, or (None) by poison."""
@@ -139,7 +139,7 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
     def cancel(self):
         """Cancel its task."""
         if self.op < NEW and self.task is not None:
-            self.task.cancel()
+            engine.cancel(self)
 
 
 class Composite(Awaitable):
@@ -154,7 +154,6 @@ class _Composite(Process):
         return self._f._await()
 
     def forgo(self, exception):
-        self.op = ENDED
         for m in self._f.parts():
             m.forgo(exception)
         return exception
@@ -287,13 +286,11 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             try:
                 yield self.rest()
             except CancelledError as er:
-                self._waits = False
+                if self._waits:  # else `cancelled` has done it
+                    self._cancel_members()
                 self.fail(er)
-                self._cancel_members()
             except BaseException:
-                self._waits = False
                 self.cancelled()
-                self._cancel_members()
                 self._close()
                 raise
         self._waits = False
@@ -328,8 +325,9 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                         continue
                     except BaseException as er:
                         failed = er  # no more are started after one that could not be
-                m.fail(m.forgo(failed))
-                self.member_ended(m)
+                m.forgo(failed)
+                self.fail(failed)
+                self.left -= 1
             elif isinstance(m, _Operation):
                 m.begin(self)
             elif isinstance(m, WriteGuard):
@@ -364,6 +362,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             engine.wake(self._me)
 
     def _cancel_members(self):
+        self._waits = False
         for m in self.members:
             if isinstance(m, Process):
                 m.cancel()
@@ -404,13 +403,20 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             elif o.op == READ and o.value is not POISON:
                 give_back(o.channel, o.value, o.seq)
                 o.value = POISON
+        if not woken:
+            self._cancel_members()
         return woken
 
 
 def note_failure(handle, p):
     """A spawned process has ended by an exception, and nobody has asked yet."""
+    global _failed, _failed_last
     if _root is not None:
-        _failed.append(handle)
+        if _failed is None:
+            _failed = handle
+        else:
+            _failed_last.later = handle
+        _failed_last = handle
     elif not isinstance(p.exception(), CancelledError):
         engine.report(p.task, p.exception())
 
@@ -421,7 +427,7 @@ def run(*processes):
     Raises what the first of them, or one spawned that nobody asked about, raised; DeadlockError
     when all wait for one another.
     """
-    global _failed, _deadlock, _root
+    global _failed, _failed_last, _deadlock, _root
     if engine.is_running():
         raise RuntimeError("an event loop runs already: await the process")
     if not processes:
@@ -431,7 +437,7 @@ def run(*processes):
     group = Parallel(*[as_process(p) for p in processes])
     alive.clear()
     _deadlock = None
-    _failed = []
+    _failed = None
     _root = group
     try:
         results = engine.run(_main(group, look), lambda: _abandon(group))
@@ -439,7 +445,7 @@ def run(*processes):
         _root = None
         forget()
         alive.clear()
-        _failed = []
+        _failed = _failed_last = None
         engine.set_watch(None)
     return results if len(processes) > 1 else results[0]
 
@@ -459,10 +465,12 @@ async def _main(group, look):
     await _end_all()
     if _deadlock:
         raise DeadlockError(_deadlock)
-    for h in _failed:
+    h = _failed
+    while h is not None:
         exception = h.unasked()
         if exception is not None and not isinstance(exception, CancelledError):
             raise exception
+        h = h.later
     return results
 
 

@@ -45,6 +45,7 @@ class Spawn(Awaitable):
     def __init__(self, p):
         self._waiting = []
         self._asked = False
+        self.later = None  # of the handles whose process has failed: the next one
         self._process = p = as_process(p)
         if not engine.is_running():
             raise RuntimeError("no running event loop: spawn inside of a process")
@@ -52,7 +53,7 @@ class Spawn(Awaitable):
         try:
             p.start()
         except BaseException as er:
-            p.fail(p.forgo(er))
+            p.forgo(er)
             raise
 
     def done(self):

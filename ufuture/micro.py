@@ -24,6 +24,7 @@ try:
 except ImportError:  # before 1.21 it has only its old name
     import uasyncio as asyncio
     from uasyncio import core
+import gc
 from time import ticks_ms, ticks_add, ticks_diff
 from time import sleep_ms as _sleep_ms
 from micropython import const
@@ -40,7 +41,9 @@ sleep_ms = core.sleep_ms
 LIMIT = const(64)  # resumes between two looks at asyncio: its switch adds 0.04 us to each
 WATCH_MS = const(500)
 _NEAR = const(1024)  # bytes
-_FILLS = const(4096)
+# How many objects of one block a round may make at most: 1/32 of the heap, or a full one would be
+# collected each time.
+_FILLS = (gc.mem_alloc() + gc.mem_free()) // 1024
 _STAMPS = const(65536)
 _ENDS = (Exception, CancelledError)  # made once: there may be no memory for it when it is needed
 
@@ -120,7 +123,9 @@ class _Slice:
         return s
 
 
+# Made once, for lack of memory must not keep anything in _ready.
 _FIRST = _Slice()[:1]
+_LAST = _Slice()[-1:]
 
 
 def _skip(parked):
@@ -479,10 +484,13 @@ def _make_room():
     # tasks, those that a round has resumed, and some more.
     global _room
     n = len(_ready)
-    for _ in range(n, 2 * _room + 2 * LIMIT):
-        _ready.append(_NOBODY)
-    del _ready[n:]
-    _room *= 2
+    try:
+        for _ in range(n, 2 * _room + 2 * LIMIT):
+            _ready.append(_NOBODY)
+        _room *= 2
+    finally:
+        while len(_ready) > n:
+            del _ready[_LAST]
 
 
 def _task_of(owned):

@@ -869,6 +869,19 @@ async def test_a_cancelled_nest_is_cancelled_to_its_leaves():
         assert idle(a, b, c)
 
 
+async def test_a_cancelled_parallel_cancels_its_processes_at_the_moment_of_the_cancel():
+    for kind in KINDS:
+        a, b = csp.Channel("a"), csp.Channel("b")
+        p = Party(kind, lambda: par(take(a.read), take(b.read)))
+        await until(lambda: a.queue_len() == 1 and b.queue_len() == 1)
+        await a.write("given back")  # paired; its reader has not run
+        p.cancel()
+        assert (a.queue_len(), b.queue_len()) == (1, 0)
+        assert await a.read() == "given back"
+        assert await p.ended() == ["cancelled"]
+        assert idle(a, b)
+
+
 async def test_a_cancelled_parallel_of_operations_withdraws_them():
     for kind in KINDS:
         a, b = csp.Channel("a"), csp.Channel("b")
@@ -899,6 +912,86 @@ async def test_a_cancelled_parallel_of_operations_gives_back_what_it_has_read():
             assert a.queue_len() == 1
             assert await a.read() == "given back"
             assert idle(a, b, c)
+
+
+def write_guards(channels):
+    return [ch.write.alt_pending_write(i) for i, ch in enumerate(channels)]
+
+
+async def test_cancelled_write_guards_that_wait_are_withdrawn_and_the_others_stand():
+    for kind in KINDS:
+        for waiting in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)):
+            channels = [csp.Channel(n) for n in "abc"]
+            handles = []
+            for i in range(3):
+                if i not in waiting:
+                    handles += await waiting_readers(channels[i], 1)
+            p = Party(kind, lambda: csp.Parallel(*write_guards(channels)))
+            assert await join_all(handles) == [i for i in range(3) if i not in waiting]
+            wanted = [int(i in waiting) for i in range(3)]
+            await until(lambda: [ch.queue_len() for ch in channels] == wanted)
+            p.cancel()
+            assert idle(*channels)
+            assert await p.ended() == ["cancelled"]
+            assert idle(*channels)
+
+
+async def test_a_write_guard_that_was_taken_stands_though_the_others_are_cancelled():
+    for kind in KINDS:
+        for taken in range(3):
+            channels = [csp.Channel(n) for n in "abc"]
+            p = Party(kind, lambda: csp.Parallel(*write_guards(channels)))
+            await until(lambda: [ch.queue_len() for ch in channels] == [1, 1, 1])
+            assert await channels[taken].read() == taken
+            p.cancel()
+            assert idle(*channels)
+            assert await p.ended() == ["cancelled"]
+            assert idle(*channels)
+
+
+async def test_write_guards_that_have_all_happened_stand_and_the_cancellation_comes_later():
+    for kind in KINDS:
+        for waiting in ((0,), (1,), (2,), (0, 2), (0, 1, 2)):
+            channels = [csp.Channel(n) for n in "abc"]
+            handles = []
+            for i in range(3):
+                if i not in waiting:
+                    handles += await waiting_readers(channels[i], 1)
+            p = Party(kind, lambda: csp.Parallel(*write_guards(channels)))
+            wanted = [int(i in waiting) for i in range(3)]
+            await until(lambda: [ch.queue_len() for ch in channels] == wanted)
+            for i in waiting:
+                assert await channels[i].read() == i
+            p.cancel()
+            assert await p.ended() == [[0, 0, 0], "cancelled"]
+            await join_all(handles)
+            assert idle(*channels)
+
+
+async def test_a_write_guard_that_has_waited_in_a_cancelled_parallel_is_used_again():
+    for kind in KINDS:
+        a, b = csp.Channel("a"), csp.Channel("b")
+        guards = a.write.alt_pending_write("a"), b.write.alt_pending_write("b")
+        p = Party(kind, lambda: csp.Parallel(*guards))
+        await until(lambda: a.queue_len() == 1 and b.queue_len() == 1)
+        p.cancel()
+        assert await p.ended() == ["cancelled"]
+        p = Party(kind, lambda: csp.Parallel(*guards))
+        await until(lambda: a.queue_len() == 1 and b.queue_len() == 1)
+        assert [await a.read(), await b.read()] == ["a", "b"]
+        assert await p.ended() == [[0, 0], "after"]
+        assert idle(a, b)
+
+
+async def test_write_guards_on_a_poisoned_channel_and_one_that_waits_are_cancelled():
+    for kind in KINDS:
+        a, b = csp.Channel("a"), csp.Channel("b")
+        a.poison()
+        p = Party(kind, lambda: csp.Parallel(*write_guards((a, b))))
+        await until(lambda: b.queue_len() == 1)
+        p.cancel()
+        assert await p.ended() == ["cancelled"]
+        assert idle(a, b)
 
 
 async def test_a_cancelled_reader_in_a_chain_loses_no_message_of_the_chain():

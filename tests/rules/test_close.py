@@ -3,8 +3,10 @@
 import csp
 
 from rules_support import (
+    LIB,
     POISONED,
     Log,
+    asyncio,
     choose,
     collect,
     idle,
@@ -14,6 +16,8 @@ from rules_support import (
     posted,
     raises,
     settle,
+    skip,
+    take,
     until,
     waiting_readers,
     waiting_writers,
@@ -112,6 +116,62 @@ async def test_readers_waiting_at_the_moment_of_closing_are_poisoned_at_once():
     ch.close()
     assert ch.poisoned and ch.queue_len() == 0
     assert await join_all(readers) == [POISONED] * 3
+
+
+async def test_tasks_that_are_no_processes_are_poisoned_by_close_as_processes_are():
+    if LIB != "uapycsp":
+        skip("upycsp has no tasks")
+    for make in (csp.Channel, csp.BufferedChannel):
+        ch = make("c")
+        log = Log()
+        handles = await waiting_readers(ch, 1)
+        foreign = foreign_task(logs_poison(ch.read, log))
+        await until(lambda: ch.queue_len() == 2)
+        handles.append(await posted(ch, take(ch.read), 3))
+        handles.append(await posted(ch, choose(ch.read), 4))
+        other = foreign_task(logs_poison(csp.Alternative(ch.read).select, log))
+        await until(lambda: ch.queue_len() == 5)
+        ch.close()
+        assert ch.poisoned and idle(ch)
+        assert await join_all(handles) == [POISONED] * 3
+        await foreign
+        await other
+        assert log.items() == [POISONED, POISONED]
+
+
+async def test_tasks_that_are_no_processes_write_what_waits_at_the_moment_of_closing():
+    if LIB != "uapycsp":
+        skip("upycsp has no tasks")
+    ch = csp.Channel("c")
+    log = Log()
+    handles = await waiting_writers(ch, (1,))
+    foreign = foreign_task(logs_poison(lambda: ch.write(2), log))
+    await until(lambda: ch.queue_len() == 2)
+    guard = ch.write.alt_pending_write(3)
+    other = foreign_task(logs_poison(lambda: csp.Parallel(guard), log))
+    await until(lambda: ch.queue_len() == 3)
+    handles += await waiting_writers(ch, (4,))
+    ch.close()
+    await settle()
+    assert log.items() == [] and not ch.poisoned
+    for i in range(1, 5):
+        assert await ch.read() == i
+    assert ch.poisoned and idle(ch)
+    assert await join_all(handles) == [0, 0]
+    await foreign
+    await other
+    assert log.items() == [0, [0]]
+
+
+def foreign_task(coroutine):
+    return asyncio.get_event_loop().create_task(coroutine)
+
+
+async def logs_poison(operation, log):
+    try:
+        log.add(await operation())
+    except csp.PoisonException:
+        log.add(POISONED)
 
 
 async def test_a_select_waiting_at_the_moment_of_closing_is_poisoned_at_once():

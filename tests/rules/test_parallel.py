@@ -1,5 +1,12 @@
 """Parallel: results in order, composable, and operations posted together."""
 
+import sys
+
+try:
+    import micropython
+except ImportError:
+    pass
+
 import csp
 
 from rules_support import (
@@ -302,6 +309,416 @@ async def delta(cin, out0, out1):
 async def logs(cin, log):
     async for v in cin:
         log.add(v)
+
+
+# Write guards alone, of which some must wait
+
+
+def guards_of(channels):
+    """A write guard for each channel, which writes its number."""
+    return [ch.write.alt_pending_write(i) for i, ch in enumerate(channels)]
+
+
+def lengths(channels):
+    return [ch.queue_len() for ch in channels]
+
+
+async def test_one_write_guard_used_twice_writes_twice():
+    ch = csp.Channel("c")
+    guard = ch.write.alt_pending_write("v")
+    for _ in range(2):
+        h = csp.Spawn(parallel_of(guard, guard))
+        await until(lambda: ch.queue_len() == 2)
+        ch.verify()
+        assert [await ch.read(), await ch.read()] == ["v", "v"]
+        assert await join(h) == [0, 0]
+        assert idle(ch)
+
+
+async def test_one_write_guard_used_twice_happens_once_and_waits_once():
+    ch = csp.Channel("c")
+    guard = ch.write.alt_pending_write("v")
+    for _ in range(2):
+        (reader,) = await waiting_readers(ch, 1)
+        h = csp.Spawn(parallel_of(guard, guard))
+        assert await join(reader) == "v"
+        await until(lambda: ch.queue_len() == 1)
+        assert not h.done()
+        assert await ch.read() == "v"
+        assert await join(h) == [0, 0]
+        assert idle(ch)
+
+
+async def test_one_write_guard_waits_in_two_parallels_at_once():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    shared = a.write.alt_pending_write("a")
+    first = csp.Spawn(parallel_of(shared, b.write.alt_pending_write(1)))
+    await until(lambda: lengths([a, b]) == [1, 1])
+    second = csp.Spawn(parallel_of(b.write.alt_pending_write(2), shared))
+    await until(lambda: lengths([a, b]) == [2, 2])
+    a.verify()
+    assert [await b.read(), await b.read()] == [1, 2]
+    assert [await a.read(), await a.read()] == ["a", "a"]
+    assert await join_all([first, second]) == [[0, 0], [0, 0]]
+    assert idle(a, b)
+
+
+async def test_one_write_guard_used_twice_beside_other_members():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    guard = a.write.alt_pending_write("v")
+    h = csp.Spawn(parallel_of(guard, b.read, guard, returns("r")))
+    await until(lambda: lengths([a, b]) == [2, 1])
+    await b.write("b")
+    assert [await a.read(), await a.read()] == ["v", "v"]
+    assert await join(h) == [0, "b", 0, "r"]
+    assert idle(a, b)
+
+
+async def test_whichever_write_guards_must_wait_the_others_happen():
+    for waiting in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)):
+        for backwards in (False, True):
+            channels = [csp.Channel(n) for n in "abc"]
+            readers = []
+            for i in range(3):
+                if i not in waiting:
+                    readers += await waiting_readers(channels[i], 1)
+            h = csp.Spawn(parallel_of(*guards_of(channels)))
+            wanted = [int(i in waiting) for i in range(3)]
+            assert await join_all(readers) == [i for i in range(3) if i not in waiting]
+            await until(lambda: lengths(channels) == wanted)
+            for i in reversed(waiting) if backwards else waiting:
+                await settle()
+                assert not h.done()
+                assert await channels[i].read() == i
+            assert await join(h) == [0, 0, 0]
+            assert idle(*channels)
+
+
+async def test_write_guards_wait_for_room_in_buffered_channels():
+    for waits in range(3):
+        channels = [csp.BufferedChannel(n, 1) for n in "abc"]
+        await channels[waits].write("before")
+        h = csp.Spawn(parallel_of(*guards_of(channels)))
+        await until(lambda: sum(lengths(channels)) == 4)
+        await settle()
+        assert not h.done()
+        assert await channels[waits].read() == "before"
+        assert await join(h) == [0, 0, 0]
+        for i in range(3):
+            assert await channels[i].read() == i
+        assert idle(*channels)
+
+
+async def test_write_guards_meet_the_guards_of_alternatives():
+    for waits in range(3):
+        channels = [csp.Channel(n) for n in "abc"]
+        choices = []
+        for i in range(3):
+            if i != waits:
+                choices.append(await posted(channels[i], chooses(channels[i].read), 1))
+        h = csp.Spawn(parallel_of(*guards_of(channels)))
+        assert await join_all(choices) == [i for i in range(3) if i != waits]
+        await until(lambda: channels[waits].queue_len() == 1)
+        assert not h.done()
+        assert await chooses_now(channels[waits].read) == waits
+        assert await join(h) == [0, 0, 0]
+        assert idle(*channels)
+
+
+async def chooses_now(*guards):
+    g, v = await csp.Alternative(*guards).select()
+    return v
+
+
+@csp.process
+async def chooses(*guards):
+    return await chooses_now(*guards)
+
+
+async def test_a_write_guard_poisoned_while_another_waits_is_raised_when_all_have_ended():
+    for poisoned in range(3):
+        for waits in range(3):
+            if waits == poisoned:
+                continue
+            channels = [csp.Channel(n) for n in "abc"]
+            (reader,) = await waiting_readers(channels[3 - poisoned - waits], 1)
+            h = csp.Spawn(writes_until_poison(*guards_of(channels)))
+            assert await join(reader) == 3 - poisoned - waits
+            await until(lambda: channels[poisoned].queue_len() == 1)
+            await until(lambda: channels[waits].queue_len() == 1)
+            channels[poisoned].poison()
+            await settle()
+            assert not h.done() and channels[waits].queue_len() == 1
+            assert await channels[waits].read() == waits
+            assert await join(h) == POISONED
+            assert idle(*channels)
+
+
+async def test_a_write_guard_on_a_poisoned_channel_waits_for_one_that_waits():
+    for poisoned in range(3):
+        for waits in range(3):
+            if waits == poisoned:
+                continue
+            channels = [csp.Channel(n) for n in "abc"]
+            channels[poisoned].poison()
+            (reader,) = await waiting_readers(channels[3 - poisoned - waits], 1)
+            h = csp.Spawn(writes_until_poison(*guards_of(channels)))
+            assert await join(reader) == 3 - poisoned - waits
+            await until(lambda: channels[waits].queue_len() == 1)
+            await settle()
+            assert not h.done()
+            assert await channels[waits].read() == waits
+            assert await join(h) == POISONED
+            assert idle(*channels)
+
+
+async def test_the_only_write_guard_that_waits_is_poisoned():
+    for waits in range(3):
+        channels = [csp.Channel(n) for n in "abc"]
+        readers = []
+        for i in range(3):
+            if i != waits:
+                readers += await waiting_readers(channels[i], 1)
+        h = csp.Spawn(writes_until_poison(*guards_of(channels)))
+        assert await join_all(readers) == [i for i in range(3) if i != waits]
+        await until(lambda: channels[waits].queue_len() == 1)
+        channels[waits].poison()
+        assert await join(h) == POISONED
+        assert idle(*channels)
+
+
+@csp.process(propagate=False)
+async def writes_until_poison(*guards):
+    try:
+        await par(*guards)
+    except csp.PoisonException:
+        return POISONED
+
+
+async def test_a_parallel_of_write_guards_is_started_once():
+    for waits in (False, True):
+        ch = csp.Channel("c")
+        p = csp.Parallel(ch.write.alt_pending_write(1))
+        if waits:
+            h = await posted(ch, runs(p), 1)
+            assert await ch.read() == 1
+            assert await join(h) == [0]
+        else:
+            (reader,) = await waiting_readers(ch, 1)
+            assert await run_one(p) == [0]
+            assert await join(reader) == 1
+        with raises(RuntimeError):
+            await run_one(p)
+        assert idle(ch)
+
+
+async def run_one(p):
+    return (await seq(p))[0]
+
+
+@csp.process
+async def runs(p):
+    return await run_one(p)
+
+
+# A last member: in upycsp it may run on the thread of the process that waits
+
+
+async def test_an_exception_of_the_last_member_comes_when_the_others_have_ended():
+    for last in (breaks, breaks_deeper):
+        a, b, c = [csp.Channel(n) for n in "abc"]
+        log = Log()
+        h = csp.Spawn(expects_broken(log, take_when(c.read, a.read, log), last(a.write, [b.read])))
+        await until(lambda: a.poisoned and b.poisoned)
+        await settle()
+        assert not h.done() and log.items() == []
+        await c.write("now")
+        await join(h)
+        assert log.items() == [POISONED, "broken"]
+        assert idle(a, b, c)
+
+
+class Broken(Exception):
+    pass
+
+
+@csp.process
+async def breaks(*held):
+    raise Broken()
+
+
+@csp.process
+async def breaks_deeper(*held):
+    await par(returns(1), csp.Sequence(returns(2), csp.Parallel(returns(3), breaks())))
+
+
+@csp.process
+async def take_when(ready, cin, log):
+    await ready()
+    try:
+        await cin()
+    except csp.PoisonException:
+        log.add(POISONED)
+
+
+@csp.process(propagate=False)
+async def expects_broken(log, *members):
+    try:
+        await par(*members)
+    except Broken:
+        log.add("broken")
+
+
+async def test_the_first_exception_in_time_counts_also_if_the_last_member_raises():
+    for first in range(3):
+        ch = csp.Channel("c")
+        members = [breaks_after_poison(i, ch, i == first) for i in range(3)]
+        with raises(Numbered) as e:
+            await par(*members)
+        assert e.value.args == (first,)
+
+
+class Numbered(Exception):
+    pass
+
+
+@csp.process(propagate=False)
+async def breaks_after_poison(number, ch, is_first):
+    if not is_first:
+        async for _ in ch.read:
+            pass
+        await settle()  # the first one ends before
+        raise Numbered(number)
+    try:
+        raise Numbered(number)
+    finally:
+        await until(lambda: ch.queue_len() == 2)
+        ch.poison()
+
+
+async def test_a_last_member_that_ends_by_poison_has_no_value():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    a.poison()
+    assert await par(returns(1), reads(a.read, b.write)) == [1, None]
+    assert b.poisoned
+    assert await par(returns(1), csp.Sequence(reads(a.read), returns(2))) == [1, [None, 2]]
+    assert await par(returns(1), csp.Parallel(returns(2), reads(a.read))) == [1, [2, None]]
+
+
+@csp.process
+async def reads(cin, *held):
+    return await cin()
+
+
+async def test_a_last_member_is_a_nest():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    res = await par(
+        reads(a.read),
+        csp.Parallel(
+            reads(b.read),
+            csp.Sequence(writes(b.write, 2), csp.Parallel(returns(3), writes(a.write, 1))),
+        ),
+    )
+    assert res == [1, [2, [0, [3, 0]]]]
+    res = await par(returns(1), csp.Sequence(returns(2), csp.Sequence(par_of(3), par_of(4))))
+    assert res == [1, [2, [[3, 3], [4, 4]]]]
+    assert idle(a, b)
+
+
+@csp.process
+async def par_of(v):
+    return await par(returns(v), returns(v))
+
+
+async def test_a_last_member_meets_the_others_both_ways():
+    # It talks to those started before it, and starts some itself, in turn.
+    a, b = csp.Channel("a"), csp.Channel("b")
+    assert await par(echoes(a.read, b.write, 100), asks(a.write, b.read, 100)) == [None, 4950]
+    assert await par(asks(a.write, b.read, 100), echoes(a.read, b.write, 100)) == [4950, None]
+    assert idle(a, b)
+
+
+@csp.process
+async def echoes(cin, cout, n):
+    for _ in range(n):
+        await par(returns(1), writes(cout, await cin()))
+
+
+@csp.process
+async def asks(cout, cin, n):
+    total = 0
+    for i in range(n):
+        await cout(i)
+        total += (await par(returns(1), reads(cin)))[1]
+    return total
+
+
+def test_a_last_member_that_waits_is_named_in_the_report_of_a_deadlock():
+    for how in range(4):
+        a, b = csp.Channel("a"), csp.Channel("b")
+        with raises(csp.DeadlockError) as e:
+            csp.run(waits_in_a_nest(how, a, b))
+        start, _, rest = str(e.value).partition(": ")
+        assert start == "2 processes wait", str(e.value)
+        assert sorted(rest.split(", ")) == ["reads reads a", "writes writes b"], str(e.value)
+        assert idle(a, b)
+        assert csp.run(returns(1)) == 1
+
+
+@csp.process
+async def waits_in_a_nest(how, a, b):
+    first = reads(a.read)
+    last = writes(b.write, 1)
+    if how == 0:
+        await par(first, last)
+    elif how == 1:
+        await par(first, csp.Sequence(returns(1), last))
+    elif how == 2:
+        await par(returns(1), csp.Parallel(first, last))
+    else:
+        await par(csp.Sequence(first), csp.Sequence(returns(1), csp.Parallel(returns(2), last)))
+
+
+def depth_of_stack():
+    """In bytes, or calls where it can't be told."""
+    if hasattr(sys, "_getframe"):
+        n = 0
+        frame = sys._getframe()
+        while frame is not None:
+            n += 1
+            frame = frame.f_back
+        return n
+    return micropython.stack_use()
+
+
+async def test_thousands_of_starts_one_after_another_do_not_deepen_the_stack():
+    before = [await nest_deep(3, [])]
+    depths = []
+    for _ in range(1000):
+        await nest_deep(3, depths)
+    assert len(depths) == 4000
+    spread = max(depths[2000:]) - max(depths[:2000])
+    assert spread <= 0, (before, spread)
+
+
+async def test_nested_starts_do_not_deepen_the_stack_each_time():
+    few = []
+    many = []
+    await nest_deep(6, few)
+    await nest_deep(24, many)
+    assert len(many) == 25
+    assert max(many) <= max(few), (few, many)
+
+
+async def nest_deep(depth, depths):
+    return await par(returns(depth), nests(depth, depths))
+
+
+@csp.process
+async def nests(depth, depths):
+    depths.append(depth_of_stack())
+    if depth:
+        await nest_deep(depth - 1, depths)
 
 
 # Un-awaited operations as members

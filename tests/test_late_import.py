@@ -1,0 +1,157 @@
+"""uapycsp imported by a task of a loop that runs already."""
+
+import pytest
+
+from test_bench import PORTS, ROOT, run
+
+_HEAD = """
+import sys
+sys.path.insert(0, {root!r})
+try:
+    import asyncio
+except ImportError:
+    import uasyncio as asyncio
+
+def network():
+    from uapycsp import Channel, Parallel, process
+
+    @process
+    async def counts(cout, n):
+        for i in range(n):
+            await cout(i)
+        cout.poison()
+
+    @process
+    async def copies(cin, cout):
+        while True:
+            v = await cin()
+            await Parallel(cout.alt_pending_write(v))
+
+    @process
+    async def collects(cin):
+        got = []
+        async for v in cin:
+            got.append(v)
+        return got
+
+    a, b = Channel("a"), Channel("b")
+    return Parallel(counts(a.write, 5), copies(a.read, b.write), collects(b.read))
+
+"""
+
+# Tasks that the engine runs, before uapycsp keeps the running one in a name of its own, and one
+# that is asyncio's.
+_BODIES = {
+    "a task of asyncio": """
+async def main():
+    print((await network())[-1])
+
+asyncio.run(main())
+""",
+    "a task of asyncio reads and writes": """
+async def main():
+    from uapycsp import Channel, Spawn
+    ch = Channel("c")
+    h = Spawn(ch.read())
+    await ch.write([0, 1, 2, 3, 4])
+    print(await h)
+
+asyncio.run(main())
+""",
+    "one of several tasks that the engine runs": """
+from ufuture import Future, gather, sleep_ms
+
+async def imports(channel):
+    from uapycsp import Channel
+    ch = Channel("c")
+    channel.set_result(ch)
+    for i in range(5):
+        await ch.write(i)
+    ch.poison()
+
+async def waits(channel):
+    ch = await channel
+    got = []
+    async for v in ch.read:
+        got.append(v)
+    return got
+
+async def main():
+    channel = Future()
+    print((await gather(waits(channel), imports(channel)))[0])
+
+asyncio.run(main())
+""",
+    "the first of several tasks, which has a partner at once": """
+from ufuture import gather
+
+shared = []
+
+async def imports():
+    from uapycsp import Channel
+    ch = Channel("c")
+    shared.append(ch)
+    got = []
+    for _ in range(5):
+        got.append(await ch.read())
+    return got
+
+async def writes():
+    for i in range(5):
+        await shared[0].write(i)
+
+async def main():
+    print((await gather(imports(), writes()))[0])
+
+asyncio.run(main())
+""",
+    "a task that the engine runs starts a network": """
+from ufuture import gather
+
+async def imports():
+    return (await network())[-1]
+
+async def main():
+    print((await gather(imports(), imports()))[1])
+
+asyncio.run(main())
+""",
+    "a task that selects": """
+from ufuture import gather
+
+shared = []
+
+async def imports():
+    from uapycsp import Alternative, Channel, Timer
+    a, b = Channel("a"), Channel("b")
+    shared.extend((a, b))
+    got = []
+    alt = Alternative(a.read, b.write.alt_pending_write("b"), Timer(5))
+    while len(got) < 5:
+        g, v = await alt.select()
+        got.append(v)
+    return got
+
+async def plays():
+    a, b = shared
+    for i in range(4):
+        await a.write(i)
+    assert await b.read() == "b"
+    return True
+
+async def main():
+    got, played = await gather(imports(), plays())
+    print(got[:4] + [4] if played and got[4] == 0 else got)
+
+asyncio.run(main())
+""",
+}
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("who", _BODIES)
+def test_a_network_runs_in_the_round_that_imports_the_library(tmp_path, port, who):
+    script = tmp_path / "late.py"
+    script.write_text(_HEAD.format(root=str(ROOT)) + _BODIES[who])
+    status, output, errors = run(port, str(script))
+    assert (status, output) == (0, "[0, 1, 2, 3, 4]\n"), output + errors
