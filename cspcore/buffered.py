@@ -71,6 +71,9 @@ class BaseBufferedChannel(BaseChannel):
         self._count -= 1
         return value
 
+    def queue_of(self, op):
+        return self._read_queue if op == READ else self._write_queue
+
     def queue_len(self):
         return count(self._read_queue) + count(self._write_queue) + self._count
 

@@ -186,6 +186,10 @@ class BaseChannel:
             return w is DEAD or w is DRAINED
         raise AttributeError(name)
 
+    def queue_of(self, op):
+        """The oldest offer that waits to read, or to write."""
+        return self._readers if op == READ else self._writers
+
     def queue_len(self):
         """The number of operations that wait, of values buffered and of values given back."""
         return count(self._readers) + count(self._writers)

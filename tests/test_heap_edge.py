@@ -99,13 +99,13 @@ def test_a_size_fits_or_is_a_memory_error_and_a_small_network_runs_after_it():
 
 
 async def _spawns_for_ever(ch):
-    while True:
+    while not ch.poisoned:  # by one that died for want of memory
         Spawn(_waits(ch.read))
         await Alternative(Skip()).select()
 
 
 async def _spawns_at_once(ch):
-    while True:
+    while not ch.poisoned:  # by one that died for want of memory
         Spawn(_waits(ch.read))
 
 
@@ -117,7 +117,7 @@ async def _nests(ch):
 @process
 async def _buffers(ch):
     n = 0
-    while True:
+    while not ch.poisoned:  # by one that died for want of memory
         await ch.write(str(n))
         n += 1
 
@@ -148,7 +148,7 @@ async def _counted(cin):
 
 
 async def _spawns_counted(ch):
-    while True:
+    while not ch.poisoned:
         Spawn(_counted(ch.read))
         await Alternative(Skip()).select()
 

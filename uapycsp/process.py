@@ -11,7 +11,7 @@
 """
 
 from ufuture.loop import engine
-from cspcore.channel import POISON, READ, const, forget, unlink
+from cspcore.channel import POISON, READ, WRITE, const, forget, unlink
 from cspcore.channel import Offer as BaseOffer
 from cspcore.choice import End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
@@ -101,6 +101,8 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         newer = self._newer
         older._newer = newer
         newer._older = older
+        if exception is not None:
+            self._leave()
         self.op = ENDED
         self.value = value
         if exception is not None:
@@ -117,6 +119,16 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         self.task = None
         if older is newer and _all_ended is not None:
             engine.wake(_all_ended)
+
+    def _leave(self):
+        # An interrupt may have come between the moment when it queued itself and its wait.
+        ch = self.channel
+        if ch is not None and self.op <= WRITE:
+            o = ch.queue_of(self.op)
+            while o is not None and o is not self:
+                o = o.next
+            if o is self:
+                ch.withdraw(self)
 
     def forgo(self, exception):
         exception = self.die(exception)

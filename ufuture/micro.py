@@ -181,7 +181,8 @@ def park(parked):
     task.data = parked
     state = task.state
     if not isinstance(state, Owned):
-        parked.task = parked.aside = None
+        if parked.task is not None or parked.aside is not None:
+            parked.task = parked.aside = None
         parked.foreign = task
         # What waking it stores stands here already: it may not need memory then.
         parked.queued = False
@@ -189,7 +190,8 @@ def park(parked):
     elif state.serves:
         parked.task = task
     else:
-        parked.task = None
+        if parked.task is not None:
+            parked.task = None
         parked.aside = task
     return parked
 

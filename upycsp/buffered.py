@@ -75,10 +75,6 @@ class BufferedChannel(Ends, BaseBufferedChannel):
         BaseBufferedChannel.__init__(self, name, capacity, external)
         self._make_ends()
 
-    def queue_of(self, op):
-        """The oldest offer that waits to read, or to write. Under lock."""
-        return self._read_queue if op == READ else self._write_queue
-
     def queue_len(self):
         """The number of operations that wait, of values buffered and given back."""
         with lock:

@@ -191,10 +191,6 @@ class Channel(Ends, BaseChannel):
         BaseChannel.__init__(self, name, external)
         self._make_ends()
 
-    def queue_of(self, op):
-        """The oldest offer that waits to read, or to write. Under lock."""
-        return self._readers if op == READ else self._writers
-
     def queue_len(self):
         """The number of operations that wait, and of values given back."""
         with lock:
