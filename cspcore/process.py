@@ -15,20 +15,16 @@ _NESTS = (list, tuple)  # made once: there may be no memory for it when a proces
 
 
 class BaseProcess:
-    """A process function with its arguments. Subclasses say how it is started."""
+    """A process function with its arguments. Subclasses say how it is started.
+
+    `_f` is the function, `_args` its arguments; or a coroutine, and None. `_group` is whom to
+    tell of the end; `_older` and `_newer` link a Ring. The end of a process allocates nothing: all
+    that is stored then stands there since its start.
+    """
 
     _kwargs = None
     _verbose = False
     _propagate = True
-
-    def __init__(self, f, args):
-        # All that is stored later stands here already: the end of a process allocates nothing.
-        self._f = f
-        self._args = args  # None: f is a coroutine
-        self._state = NEW
-        self._group = None  # whom to tell of the end
-        self._older = None
-        self._newer = None
 
     def __getattr__(self, name):
         # `name`: of the process function, or of the coroutine. No property, as in BaseChannel.
@@ -42,12 +38,6 @@ class BaseProcess:
 
     def __repr__(self):
         return "<process %s>" % self.name
-
-    def claim(self, group):
-        """Say who starts it, and will be told of its end; RuntimeError the second time."""
-        if self._state != NEW or self._group is not None:
-            raise RuntimeError("a process is started once")
-        self._group = group
 
     def call(self):
         """Call the process function."""
