@@ -117,7 +117,7 @@ async def _nests(ch):
 @process
 async def _buffers(ch):
     n = 0
-    while not ch.poisoned:  # by one that died for want of memory
+    while True:
         await ch.write(str(n))
         n += 1
 
@@ -139,6 +139,7 @@ _begun = [0]
 _ended = [0]
 
 
+@process
 async def _counted(cin):
     _begun[0] += 1
     try:

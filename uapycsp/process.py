@@ -57,7 +57,6 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
     """
 
     # An object that gets twelve attributes grows seven times: they come when it starts.
-    # An object that gets twelve attributes grows seven times: they come when it starts.
     serves = True
     channel = prev = task = None
     op = NEW

@@ -245,19 +245,18 @@ def _new_loop():
 def _kick():
     # Let the parked driver run.
     global _driver, _timed
-    names["wake"] = _append
     if core._task_queue is not _queue:
         kept = _ready[-1:]  # older ones belong to a loop that is gone
         _new_loop()
-        names["wake"] = _append
         _ready.extend(kept)
     if _driver is None:
-        _driver = core.create_task(_drive())
+        _driver = core.create_task(_drive())  # which takes memory: till then nobody is kicked
     else:
         if _timed:
             core._task_queue.remove(_driver)
             _timed = False
         _push(_driver)
+    names["wake"] = _append
 
 
 def _drive():
@@ -476,9 +475,13 @@ def start(owned, coro):
         owned.aside = task
     if _alive >= _room:
         _make_room()
-    _alive += 1
     task.state = task.data = owned
-    names["wake"](owned)
+    try:
+        names["wake"](owned)
+    except MemoryError:
+        _skip(owned)
+        raise
+    _alive += 1
 
 
 def _make_room():
