@@ -411,7 +411,9 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 o.alt = None
                 o.value = POISON
                 self.left -= 1
-            elif o.op == READ and o.value is not POISON:
+        # Not before all are withdrawn: the value could go to another read of this Parallel.
+        for o in self.offers():
+            if o.op == READ and o.value is not POISON:
                 give_back(o.channel, o.value, o.seq)
                 o.value = POISON
         if not woken:

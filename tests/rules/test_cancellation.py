@@ -914,6 +914,26 @@ async def test_a_cancelled_parallel_of_operations_gives_back_what_it_has_read():
             assert idle(a, b, c)
 
 
+async def test_a_cancelled_parallel_gives_nothing_back_to_its_own_reads():
+    for kind in KINDS:
+        for reads in (1, 2, 3):
+            ch = csp.Channel("c")
+            for members in (
+                lambda: [ch.read for _ in range(4)],
+                lambda: [ch.read() for _ in range(4)],
+            ):
+                p = Party(kind, lambda: par(*members()))
+                await until(lambda: ch.queue_len() == 4)
+                for i in range(reads):
+                    await ch.write(i)
+                p.cancel()
+                assert ch.queue_len() == reads
+                assert await p.ended() == ["cancelled"]
+                for i in range(reads):
+                    assert await ch.read() == i
+                assert idle(ch)
+
+
 def write_guards(channels):
     return [ch.write.alt_pending_write(i) for i, ch in enumerate(channels)]
 
