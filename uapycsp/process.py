@@ -323,7 +323,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                     raise RuntimeError("a process is started once")
                 m._group = self
         self.exception = None  # it stands here already, as in Process.start
-        self.poisoned = False
+        self.poisoned = self.poisoned  # _write_all may have met poison
         self.begin(args)
         self.left += 1  # itself, so that nobody wakes it before it waits
         failed = None

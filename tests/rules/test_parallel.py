@@ -472,6 +472,20 @@ async def test_a_write_guard_on_a_poisoned_channel_waits_for_one_that_waits():
             assert idle(*channels)
 
 
+async def test_a_write_guard_on_a_poisoned_channel_waits_for_all_that_wait():
+    for poisoned in range(4):
+        channels = [csp.Channel(n) for n in "abcd"]
+        channels[poisoned].poison()
+        h = csp.Spawn(writes_until_poison(*guards_of(channels)))
+        for i in range(4):
+            if i != poisoned:
+                await until(lambda: channels[i].queue_len() == 1)
+                assert not h.done()
+                assert await channels[i].read() == i
+        assert await join(h) == POISONED
+        assert idle(*channels)
+
+
 async def test_the_only_write_guard_that_waits_is_poisoned():
     for waits in range(3):
         channels = [csp.Channel(n) for n in "abc"]
