@@ -18,6 +18,14 @@ def report(waits):
 
 def is_operation(x):
     """Whether x is an un-awaited cin() or cout(v): a generator of csp_read or csp_write."""
+    return is_read(x) or "csp_write" in _name_of(x)
+
+
+def is_read(x):
+    """Whether x is an un-awaited cin()."""
+    return "csp_read" in _name_of(x)
+
+
+def _name_of(x):
     code = getattr(x, "gi_code", None)
-    name = str(x) if code is None and hasattr(x, "throw") else getattr(code, "co_name", "")
-    return "csp_read" in name or "csp_write" in name
+    return str(x) if code is None and hasattr(x, "throw") else getattr(code, "co_name", "")

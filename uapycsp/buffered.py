@@ -3,6 +3,7 @@
 from ufuture.loop import engine
 from cspcore.buffered import BaseBufferedChannel
 from cspcore.channel import WAITING
+from uapycsp import channel as channels
 from uapycsp.channel import Ends, ReadEnd, WriteEnd
 from uapycsp.wait import coroutine, turn, wait_in_queue
 
@@ -29,6 +30,8 @@ class AnyReadEnd(ReadEnd):
             v, party = ch.take()
             if party is not None:
                 engine.wake(party)
+            if channels.taker is not None:
+                channels.taker.channel = ch
             return v
         self._burst = _BURST
         return (yield from wait_in_queue(self, WAITING))

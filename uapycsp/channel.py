@@ -28,6 +28,9 @@ CancelledError = engine.CancelledError
 # the offer it waits on, and `wake`.
 me = wake = None
 engine.bind(globals())
+# The operation of a Parallel that takes its first step: it has to learn from which channel it has
+# read. From whoever waits in a plain write it does: that one's offer is what was woken.
+taker = None
 
 
 class ReadEnd(End):
@@ -58,6 +61,8 @@ class ReadEnd(End):
                 v, o = ch.take()
                 if o is not None:
                     wake(o)
+                if taker is not None:
+                    taker.channel = ch
             # The heap is searched from where the last object of one block was found. This tuple
             # is one; without it each new generator walks over all the garbage there is.
             (v,)

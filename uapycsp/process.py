@@ -16,7 +16,7 @@ from cspcore.channel import Offer as BaseOffer
 from cspcore.choice import End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
-from cspcore.names import is_operation
+from cspcore.names import is_operation, is_read
 from cspcore.process import BaseProcess, Ring, maker
 from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine, give_back
 
@@ -183,22 +183,34 @@ def as_process(x):
     raise TypeError("a process is expected: a call of a @process function, or a coroutine")
 
 
-class _Operation:
-    # An un-awaited operation in a Parallel: its generator runs in the Parallel's own task, and its
-    # offer tells the Parallel.
+class _Operation(BaseOffer):
+    # An un-awaited operation in a Parallel: its generator runs in the Parallel's own task. If it
+    # waits, its offer tells the Parallel; if it happens at once, it stands for that offer.
+    channel = alt = next = prev = offer = None
+
     def __init__(self, generator):
         self.generator = generator
-        self.offer = None
+        self.op = READ if is_read(generator) else WRITE
         self.value = None
 
     def begin(self, group):
-        while engine.aside(self.step, group):
-            parked = engine.unpark()
-            if isinstance(parked, Offer):
-                self.offer = parked
-                parked.alt = group
-                return
+        from uapycsp import channel
+
+        channel.taker = self
+        try:
+            while engine.aside(self.step, group):
+                parked = engine.unpark()
+                if isinstance(parked, Offer):
+                    self.offer = parked
+                    parked.alt = group
+                    return
+        finally:
+            channel.taker = None
         group.left -= 1
+        if self.op == READ and self.value is not POISON:
+            if self.channel is None:
+                self.channel = engine.woken().channel
+            self.seq = engine.order()
 
     def step(self, group):
         # Runs it on; whether it waits.
@@ -209,12 +221,13 @@ class _Operation:
             self.value = er.value
         except PoisonException:
             group.poisoned = True
+            self.value = POISON
         return False
 
     def result(self, group):
         if self.offer is not None:
             self.step(group)
-        return self.value
+        return None if self.value is POISON else self.value
 
 
 class Parallel(Composed, engine.Parked, Group, Composite):
@@ -361,9 +374,9 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def _result(self, m):
         if isinstance(m, Process):
             return m.value
-        if isinstance(m, BaseOffer):
-            return self.value_of(m)
-        return m.result(self)
+        if isinstance(m, _Operation):
+            return m.result(self)
+        return self.value_of(m)
 
     def member_ended(self, p):
         if p.op == FAILED:
@@ -381,7 +394,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def offers(self):
         """The offers of those members that are operations."""
         for m in self.members:
-            if isinstance(m, _Operation):
+            if isinstance(m, _Operation) and m.offer is not None:
                 m = m.offer
             if isinstance(m, BaseOffer):
                 yield m

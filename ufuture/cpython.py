@@ -17,6 +17,7 @@ _STAMPS = 65536
 # The tasks to be cancelled as soon as they wait: true for those that are so only if their
 # cancellation still stands then.
 _later = {}
+_woken = None
 _watch = None
 _WATCH_S = 0.5
 
@@ -94,12 +95,18 @@ def park(parked):
 
 def wake(parked):
     """Let the task that waits go on."""
-    global _order
+    global _order, _woken
+    _woken = parked
     wait = parked.future
     if wait is not None and not wait.done():
         _order += 1
         parked.seq = _order
         wait.set_result(None)
+
+
+def woken():
+    """What was woken last."""
+    return _woken
 
 
 names = {"me": None, "wake": wake}  # here they never change

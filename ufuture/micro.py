@@ -432,6 +432,11 @@ def again():
     _push(core.cur_task)
 
 
+def woken():
+    """What was woken last."""
+    return _ready[-1]
+
+
 def unlimit(parked):
     """Take back the time limit, before a wake."""
     if parked.queued:

@@ -914,6 +914,61 @@ async def test_a_cancelled_parallel_of_operations_gives_back_what_it_has_read():
             assert idle(a, b, c)
 
 
+async def test_a_cancelled_parallel_gives_back_what_it_has_read_at_once():
+    for kind in KINDS:
+        for make in (
+            lambda: csp.Channel("a"),
+            lambda: csp.BufferedChannel("a", 0),
+            lambda: csp.BufferedChannel("a", 1),
+            lambda: csp.BufferedChannel("a"),
+        ):
+            for write in (
+                lambda ch: give(ch.write, "v"),
+                lambda ch: choose(ch.write.alt_pending_write("v")),
+                lambda ch: par(ch.write("v"), csp.Channel("never").read()),
+                lambda ch: par(ch.write.alt_pending_write("v"), csp.Channel("never").read),
+            ):
+                for members in (lambda a, b: (a.read, b.read), lambda a, b: (a.read(), b.read())):
+                    a, b = make(), csp.Channel("b")
+                    csp.Spawn(write(a))
+                    await until(lambda: a.queue_len() == 1)
+                    p = Party(kind, lambda: par(*members(a, b)))
+                    await until(lambda: b.queue_len() == 1)
+                    assert idle(a)
+                    p.cancel()
+                    assert idle(b) and a.queue_len() == 1
+                    assert await p.ended() == ["cancelled"]
+                    assert await a.read() == "v"
+                    assert idle(a, b)
+
+
+async def test_values_read_at_once_and_later_are_given_back_in_the_order_of_their_pairing():
+    for kind in KINDS:
+        a, b = csp.Channel("a"), csp.Channel("b")
+        await waiting_writers(a, [0, 1])
+        p = Party(kind, lambda: par(a.read(), b.read(), a.read(), a.read()))
+        await until(lambda: a.queue_len() == 1 and b.queue_len() == 1)
+        await a.write(2)
+        p.cancel()
+        assert await p.ended() == ["cancelled"]
+        for i in range(3):
+            assert await a.read() == i
+        assert idle(a, b)
+
+
+async def test_writes_of_a_parallel_that_have_all_happened_stand_also_if_one_did_at_once():
+    for kind in KINDS:
+        a, b = csp.Channel("a"), csp.Channel("b")
+        (reader,) = await waiting_readers(a, 1)
+        p = Party(kind, lambda: par(a.write(1), b.write(2)))
+        await until(lambda: b.queue_len() == 1)
+        assert await b.read() == 2
+        p.cancel()
+        assert await p.ended() == [[0, 0], "cancelled"]
+        assert await join(reader) == 1
+        assert idle(a, b)
+
+
 async def test_a_cancelled_parallel_gives_nothing_back_to_its_own_reads():
     for kind in KINDS:
         for reads in (1, 2, 3):
