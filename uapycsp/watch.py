@@ -3,12 +3,11 @@
 import sys
 
 from ufuture.loop import engine
-from cspcore.channel import MARKER
+from cspcore.channel import MARKER, in_order
 from cspcore.choice import Choice
 from cspcore.names import report
 from uapycsp.process import Parallel
-from uapycsp.wait import Join
-from uapycsp.wait import Waiting
+from uapycsp.wait import Join, Waiting, wake_chain
 
 network = sys.modules["uapycsp.process"]  # the package has a function of this name
 
@@ -33,11 +32,18 @@ def look():
         return False
     if not failed and network._deadlock is None:
         network._deadlock = _report(ring)
+    chain = None
     p = ring.oldest()
     while p is not ring:
         for o in _offers(_waits_on(p)):
-            o.channel.poison()
+            party = o.channel.end_all()
+            while party is not None:
+                n = party.next
+                party.next = chain
+                chain = party
+                party = n
         p = p._newer
+    wake_chain(in_order(chain))  # not before: who is woken does not wait any more
     return True
 
 

@@ -82,6 +82,32 @@ def test_the_report_says_writes_and_counts_one():
     assert idle(a)
 
 
+def test_several_that_wait_on_one_channel_are_all_reported_and_ended():
+    a, b = channels("ab")
+    with raises(csp.DeadlockError) as e:
+        csp.run(producer(a.write), mux(a.write.alt_pending_write(1)), producer(b.write))
+    text = "3 processes wait: producer writes a, mux writes a, producer writes b"
+    assert str(e.value) == text, str(e.value)
+    assert idle(a, b)
+
+
+def test_all_channels_that_are_reported_are_poisoned_before_anybody_goes_on():
+    a, b = channels("ab")
+    log = Log()
+    with raises(csp.DeadlockError) as e:
+        csp.run(looks_at(a.read, b, log), mux(a.read, b.read))
+    assert str(e.value) == "2 processes wait: looks_at reads a, mux reads a or reads b"
+    assert log.items() == [True]
+
+
+@csp.process
+async def looks_at(cin, ch, log):
+    try:
+        await cin()
+    except csp.PoisonException:
+        log.add(ch.poisoned)
+
+
 def test_the_report_names_all_guards_of_an_alternative():
     a, b, c = channels("abc")
     with raises(csp.DeadlockError) as e:
