@@ -697,7 +697,10 @@ def ask(f, *args):
             if box:
                 return box[0]
         _sleep_ms(1)
-    return False
+    with _asked_lock:
+        # The next loop that listens shall not do what was answered with False.
+        _asked[:] = [asked for asked in _asked if asked[2] is not box]
+        return box[0] if box else False
 
 
 def _no_stream():
