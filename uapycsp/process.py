@@ -28,7 +28,7 @@ FAILED = const(6)
 
 alive = Ring()  # the processes that are tasks
 _all_ended = None  # what `run` waits on until there is none
-_failed = _failed_last = None  # handles whose process failed, first in time, linked by `later`
+_failed = _failed_last = None  # handles of failures nobody asked for, linked by `later`
 _deadlock = None  # the report, once there is one
 _root = None  # the Parallel of the run
 
@@ -437,14 +437,35 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 def note_failure(handle, p):
     """A spawned process has ended by an exception, and nobody has asked yet."""
     global _failed, _failed_last
-    if _root is not None:
-        if _failed is None:
-            _failed = handle
-        else:
-            _failed_last.later = handle
-        _failed_last = handle
-    elif not isinstance(p.exception(), CancelledError):
+    if isinstance(p.exception(), CancelledError):
+        return
+    if _root is None:
         engine.report(p.task, p.exception())
+        return
+    if _failed is None:
+        _failed = handle
+    else:
+        _failed_last.later = handle
+    _failed_last = handle
+
+
+def forget_failure(handle):
+    """Somebody has asked now."""
+    global _failed, _failed_last
+    h = _failed
+    before = None
+    while h is not handle:
+        if h is None:
+            return
+        before = h
+        h = h.later
+    if before is None:
+        _failed = handle.later
+    else:
+        before.later = handle.later
+    if _failed_last is handle:
+        _failed_last = before
+    handle.later = None
 
 
 def run(*processes):
@@ -491,12 +512,8 @@ async def _main(group, look):
     await _end_all()
     if _deadlock:
         raise DeadlockError(_deadlock)
-    h = _failed
-    while h is not None:
-        exception = h.unasked()
-        if exception is not None and not isinstance(exception, CancelledError):
-            raise exception
-        h = h.later
+    if _failed is not None:
+        raise _failed.unasked()
     return results
 
 

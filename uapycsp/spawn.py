@@ -1,7 +1,8 @@
 """Processes in sequence and in the background, for coroutines."""
 
 from ufuture.loop import engine
-from uapycsp.process import Awaitable, Composite, Parallel, as_process, note_failure
+from uapycsp.process import Awaitable, Composite, Parallel, as_process
+from uapycsp.process import forget_failure, note_failure
 from uapycsp.wait import Join, coroutine
 
 CancelledError = engine.CancelledError
@@ -45,7 +46,7 @@ class Spawn(Awaitable):
     def __init__(self, p):
         self._waiting = []
         self._asked = False
-        self.later = None  # of the handles whose process has failed: the next one
+        self.later = None  # of the handles of failures nobody asked for: the next one
         self._process = p = as_process(p)
         if not engine.is_running():
             raise RuntimeError("no running event loop: spawn inside of a process")
@@ -70,7 +71,10 @@ class Spawn(Awaitable):
 
     @coroutine
     def _await(self):
-        self._asked = True
+        if not self._asked:
+            self._asked = True
+            if self._process.exception() is not None:
+                forget_failure(self)
         if not self.done():
             j = Join()
             self._waiting.append(j)

@@ -38,7 +38,7 @@ _list = list
 # Guarded by lock: the processes that have a thread, and the runs that have not returned.
 _alive = Ring()
 _runs = []
-_failed = []  # Spawns whose process ended by an exception, first in time
+_failed = []  # Spawns whose process ended by an exception nobody asked for, first in time
 _loaded = False  # whether all of upycsp is
 _watches = False  # whether the watchdog's thread is there
 
@@ -474,7 +474,10 @@ class Spawn:
         with lock:
             self._asked = True
             me = None
-            if not self._ended:
+            if self._ended:
+                if self._exception is not None and self in _failed:
+                    _failed.remove(self)
+            else:
                 me = own()
                 me.on = self
                 me.next = self._waiting
@@ -561,9 +564,8 @@ def run_group(group, processes):
                 del _failed[:]
     if group.deadlock is not None:
         raise DeadlockError(group.deadlock)
-    for h in failed:
-        if not h._asked:
-            raise h._exception
+    if failed:
+        raise failed[0]._exception
     return results if len(processes) > 1 else results[0]
 
 

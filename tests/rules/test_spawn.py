@@ -1,10 +1,14 @@
 """Spawn: in the background; run does not wait for it, and no failure goes unheard."""
 
+import gc
+import sys
+
 import csp
 
 from rules_support import (
     AWAITABLE,
     LIB,
+    MICROPYTHON,
     POISONED,
     Log,
     give,
@@ -156,6 +160,78 @@ async def asks_for_the_failure():
         await join(h)
     except Broken:
         return "heard"
+
+
+async def test_failures_that_were_asked_for_take_no_memory():
+    sizes = []
+    for _ in range(4):
+        for _ in range(40):
+            await asks_late()
+        gc.collect()
+        sizes.append(gc.mem_alloc() if MICROPYTHON else sys.getallocatedblocks())
+    # A handle that is kept takes 600 bytes, or 7 blocks.
+    assert sizes[-1] - sizes[1] < (20000 if MICROPYTHON else 300), sizes
+
+
+async def asks_late():
+    handles = [csp.Spawn(breaks()) for _ in range(3)]
+    await until(lambda: all(h.done() for h in handles))
+    for i in (1, 0, 2):
+        for _ in range(2):
+            with raises(Broken):
+                await join(handles[i])
+
+
+def test_of_several_exceptions_the_first_that_nobody_asked_for_is_raised():
+    for asked, heard in ((), "1"), ((0,), "2"), ((1,), "1"), ((1, 0), "3"), ((2, 0), "2"):
+        with raises(Broken) as e:
+            csp.run(asks_for_some(asked))
+        assert str(e.value) == heard
+    assert csp.run(asks_for_some((2, 0, 1))) == "all heard"
+
+
+@csp.process
+async def asks_for_some(asked):
+    handles = []
+    for i in (1, 2, 3):
+        h = csp.Spawn(breaks_as(str(i)))
+        await until(h.done)
+        handles.append(h)
+    for i in asked:
+        with raises(Broken):
+            await join(handles[i])
+    return "all heard"
+
+
+@csp.process
+async def breaks_as(text):
+    raise Broken(text)
+
+
+def test_a_cancelled_process_nobody_asked_for_takes_no_memory():
+    if LIB != "uapycsp":
+        skip("threads can't be cancelled")
+    sizes = csp.run(cancels_many())
+    assert sizes[-1] - sizes[1] < (20000 if MICROPYTHON else 300), sizes
+
+
+@csp.process
+async def cancels_many():
+    sizes = []
+    for _ in range(4):
+        for _ in range(80):
+            h = csp.Spawn(sleeps_on())
+            await sleep_ms(0)
+            h.cancel()
+            await until(h.done)
+        gc.collect()
+        sizes.append(gc.mem_alloc() if MICROPYTHON else sys.getallocatedblocks())
+    return sizes
+
+
+@csp.process
+async def sleeps_on():
+    await sleep_ms(1000000)
 
 
 def test_the_main_process_s_own_exception_comes_first():
