@@ -43,7 +43,6 @@ class Group:
         try:
             offer.value, party = offer.channel.take()
         except PoisonException:
-            self.poisoned = True
             offer.value = POISON
             return None
         self.stamp(offer)
@@ -53,7 +52,6 @@ class Group:
         try:
             return offer.channel.give(pending)
         except PoisonException:
-            self.poisoned = True
             offer.value = POISON
             return None
 
