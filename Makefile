@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run test report lint gate clean
+.PHONY: help setup run test report lint gate mutation clean
 
 ARGS ?=
 python := .venv/bin/python
@@ -32,6 +32,10 @@ lint: setup ## ruff
 gate: setup ## what goes onto a board compiles as MicroPython 1.11 did
 	@$(python) -m pytest -q tests/test_gate.py $(ARGS)
 
-clean: ## remove .venv and all caches
-	@rm -rf .venv .pytest_cache .ruff_cache
+mutation: setup ## which small changes of the code no test notices (hours; ARGS="cspcore/group.py")
+	@$(python) -m pip install -q --disable-pip-version-check -r requirements-mutation.txt
+	@$(python) tools/mutation.py $(ARGS)
+
+clean: ## remove .venv, build and all caches
+	@rm -rf .venv build .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
