@@ -1,0 +1,203 @@
+"""Faults put into copies of the libraries by hand: after how many networks is each caught?
+
+    python tests/networks/seeded.py [name ...]      # from the root; all of them without names
+
+Each is one change to the text of one file; the seeds are fixed, threads do as they please.
+"""
+
+import pathlib
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
+
+from harness.interpreters import ROOT  # noqa: E402
+from networks import generate, runner  # noqa: E402
+
+MOST = 1500
+PACKAGES = ("cspcore", "uapycsp", "upycsp", "ufuture", "uthreading")
+
+# name: (library that shows it, file, text, what stands there instead)
+FAULTS = {
+    "a buffered take leaves the waiting writer outside": (
+        "upycsp", "cspcore/buffered.py",
+        "            if w is not None:\n                self._append(w.value)\n"
+        "                party = self._met(w, TAKEN)\n",
+        "",
+    ),
+    "a value is not given back": (
+        "uapycsp", "uapycsp/wait.py",
+        "    party = channel.give_back(o, value)\n", "    party = None\n",
+    ),
+    "a value is given back behind the writers": (
+        "uapycsp", "cspcore/channel.py",
+        "        self._writers = insert_given(self._writers, offer)\n",
+        "        self._writers = link(self._writers, offer)\n",
+    ),
+    "a loser's offers are not withdrawn": (
+        "upycsp", "cspcore/choice.py",
+        "        self._chosen = i\n        self.withdraw()\n",
+        "        self._chosen = i\n        self.waits = False\n"
+        "        o = self._offers[i]\n        if o is not None:\n"
+        "            o.channel.withdraw(o)\n",
+    ),
+    "select takes the last ready guard": (
+        "uapycsp", "cspcore/choice.py",
+        "        if self._inputs is not None and not start:\n",
+        "        start = len(self._offers) - 1 if not start else start\n        if False:\n",
+    ),
+    "a buffer is a stack": (
+        "uapycsp", "cspcore/buffered.py",
+        "        i = self._first\n        value = self._ring[i]\n        self._ring[i] = None\n"
+        "        self._first = (i + 1) % len(self._ring)\n",
+        "        i = (self._first + self._count - 1) % len(self._ring)\n"
+        "        value = self._ring[i]\n        self._ring[i] = None\n",
+    ),
+    "a ring is not unrolled when it grows": (
+        "uapycsp", "cspcore/buffered.py",
+        "            ring = ring[self._first :] + ring[: self._first]\n",
+        "            ring = ring[:]\n",
+    ),
+    "poison by a writer drops the buffer": (
+        "upycsp", "cspcore/channel.py", "        return self._end(DRAINED)\n",
+        "        return self._end(DEAD)\n",
+    ),
+    "a process that ends by poison poisons nothing": (
+        "uapycsp", "cspcore/process.py", "            poison_ends(self._args)\n",
+        "            pass\n",
+    ),
+    "ends in lists are not poisoned": (
+        "uapycsp", "cspcore/process.py", "        elif isinstance(a, _NESTS):\n",
+        "        elif False:\n",
+    ),
+    "a process poisons its ends though it must not": (
+        "uapycsp", "cspcore/process.py", "        if self._propagate and self._args is not None:",
+        "        if self._args is not None:",
+    ),
+    "a Parallel forgets poison": (
+        "uapycsp", "cspcore/group.py",
+        "        if v is POISON:\n            self.poisoned = True\n",
+        "        if v is POISON:\n",
+    ),
+    "a failure is swallowed": (
+        "upycsp", "cspcore/group.py",
+        "        if self.exception is None:\n            self.exception = exception\n",
+        "        pass\n",
+    ),
+    "close keeps the waiting readers": (
+        "uapycsp", "cspcore/buffered.py",
+        "        chain = self._end_readers(None)\n        self._refresh()\n",
+        "        chain = None\n        self._readers = DEAD\n        self._refresh()\n",
+    ),
+    "a cancelled write that was read raises": (
+        "uapycsp", "uapycsp/channel.py",
+        "            if o.value is not TAKEN:\n                raise\n", "            raise\n",
+    ),
+    "a cancelled read stays in its queue": (
+        "uapycsp", "uapycsp/wait.py", "        self.channel.withdraw(self)\n", "",
+    ),
+    "a time limit wins over what has happened": (
+        "uapycsp", "ufuture/timeout.py", "    if child.exception is None:\n",
+        "    if child.exception is None and not expired:\n",
+    ),
+    "a timer counts as a deadlock": (
+        "upycsp", "upycsp/process.py", "        if on._own:\n            return None\n", "",
+    ),
+    "the watchdog overlooks a thread that runs": (
+        "upycsp", "upycsp/process.py",
+        "        if not me.waits():\n            return None\n",
+        "        if not me.waits():\n            return []\n",
+    ),
+    "a deadlock is not found": (
+        "upycsp", "upycsp/process.py", "        chain = _find_deadlock() if _runs else None\n",
+        "        chain = None\n",
+    ),
+    "a wake is lost": (
+        "upycsp", "upycsp/buffered.py",
+        "            if party is not None:\n                party.wake()\n            return 0\n",
+        "            return 0\n",
+    ),
+    "a woken thread's bolt is released twice": (
+        "upycsp", "upycsp/alternative.py",
+        "            party = self.party()\n        party.wake()\n\n    def _interrupted",
+        "            party = self.party()\n        party.wake()\n        party.wake()\n\n"
+        "    def _interrupted",
+    ),
+    "channels are not locked": (
+        "upycsp", "upycsp/wait.py", "lock = allocate_lock()\n",
+        "class _Free:\n    def __enter__(self):\n        pass\n\n"
+        "    def __exit__(self, *args):\n        pass\n\n\nlock = _Free()\n",
+    ),
+    "what has ended is kept": (
+        "uapycsp", "cspcore/process.py", "    def clear(self):\n",
+        "    kept = []\n\n    def each(self):\n        return iter(())\n\n    def clear(self):\n"
+        "        self.kept.append(bytearray(5000))\n",
+    ),
+}
+
+
+class Caught(Exception):
+    pass
+
+
+def copy(folder, file, old, new):
+    """The packages in a folder, with a fault in one file."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, pathlib.Path(folder, package))
+    path = pathlib.Path(folder, file)
+    text = path.read_text(encoding="utf-8")
+    if text.count(old) < 1:
+        raise ValueError("{} has changed: {!r} is not there".format(file, old))
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def hunt(name, most=MOST):
+    """How many networks it took to catch a fault, and what was said (None: it was not caught)."""
+    library, file, old, new = FAULTS[name]
+    tried = 0
+    said = None
+    with tempfile.TemporaryDirectory() as folder:
+        copy(folder, file, old, new)
+        interpreter = runner.Interpreter("micropython", library, pathlib.Path(folder))
+
+        def one(network):
+            nonlocal tried, said
+            if said is None:
+                tried += 1
+                found, _ = runner.faults(interpreter, network, 2)
+                if found:
+                    said = found[0]
+                    raise Caught()
+
+        ours = settings(
+            max_examples=most, deadline=None, database=None, phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        try:
+            seed(1)(ours(given(generate.networks(library == "uapycsp"))(one)))()
+        except Caught:
+            pass
+        except BaseException:
+            if said is None:
+                raise
+        finally:
+            interpreter.close()
+    return tried, said
+
+
+def main(names):
+    missed = 0
+    for name in names or FAULTS:
+        tried, said = hunt(name)
+        missed += said is None
+        line = (said or "NOT CAUGHT").splitlines()[0]
+        print("{:>5}  {} ({}): {}".format(tried, name, FAULTS[name][0], line[:150]), flush=True)
+    return missed
+
+
+if __name__ == "__main__":
+    runner.LIMIT = 6
+    sys.exit(main(sys.argv[1:]))
