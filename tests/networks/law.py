@@ -46,6 +46,7 @@ class _Judge:
         self.channels = [_Channel(c) for c in network["channels"]]
         self.faults = []
         self.met = []  # (process, channel, operation) that ended by poison
+        self.cancelled = []  # (process, operation) that ended by a time limit or a cancel
         self.revived = []  # (process, channel) that was read after it had met poison there
         # Only poison ends what waits in a deadlock, if nobody waits for others or starts some.
         self.moments = _moments(result)
@@ -178,6 +179,7 @@ class _Judge:
         if op is None or op[0] in ("run", "join"):
             return
         self.nothing(op)
+        self.cancelled.append((self.me, op))
         members = {"s": op[-1], "P": op[-1]}.get(op[0], [op])
         for m in members:
             if m[0] in ("r", "f"):
@@ -332,7 +334,8 @@ class _Judge:
         count = text.split(" ", 1)[0]
         if not waits or count != str(len(waits)):
             return self.fault("a report of {} processes that can't be read: {}", count, text)
-        met = [("p{}".format(self.result["logs"][me][0]), _wishes(op)) for me, _, op in self.met]
+        ended = [(me, op) for me, _, op in self.met] + self.cancelled
+        met = [("p{}".format(self.result["logs"][me][0]), _wishes(op)) for me, op in ended]
         for i, (p, wishes) in enumerate(waits):
             found = [m for m in met if m[0] == p and _fits(wishes, *m[1])]
             if not found:
