@@ -6,7 +6,7 @@ import copy
 import pytest
 
 from harness import interpreters
-from networks import law, runner, seeded, source
+from networks import law, runner, seeded, shrink, source
 
 # Two processes write to c0 (a buffer of 2) and c1, one reads; c0 is closed in the end.
 NETWORK = {
@@ -302,6 +302,21 @@ def test_the_checked_network_runs(name, library):
         interpreter.close()
     assert not found
     assert sorted(d for d, _ in result["logs"]) == [0, 1, 2]
+
+
+def test_a_failing_network_is_made_as_small_as_can_be():
+    def fails(network):
+        ops = [op for process in network["defs"] for op in process["ops"]]
+        assert all(op != ["loop", None, []] for op in ops)
+        return any("['w', 0]" in str(op) for op in ops)
+
+    network = copy.deepcopy(NETWORK)
+    network["defs"][2]["ops"].append(["loop", None, [["r", 1]]])
+    network["defs"].insert(0, {"ops": [], "propagate": True, "pass": 0, "hold": [["r", 1]]})
+    network["members"] = [["par", [["p", 1], ["p", 2]]], ["seq", [["p", 3]]], ["p", 0]]
+    small = shrink.reduced(network, fails)
+    assert small["members"] == [["par", [["p", 0]]]] and len(small["channels"]) == 1
+    assert [process["ops"] for process in small["defs"]] == [[["w", 0]]]
 
 
 def test_a_program_keeps_to_the_syntax_of_the_boards():

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, errors, given, seed, settings
 
 from harness import interpreters
-from networks import generate, runner, source
+from networks import generate, runner, shrink, source
 
 MORE = int(os.environ.get("NETWORKS", "0"))
 EXAMPLES = MORE or 400
@@ -31,7 +31,8 @@ COMBINATIONS = [(i, v) for i in interpreters.NAMES for v in runner.VARIANTS]
 
 
 class Failed(AssertionError):
-    pass
+    def __init__(self, network):
+        self.network = network
 
 
 class Trial:
@@ -45,6 +46,10 @@ class Trial:
         self.outcomes = collections.Counter()
 
     def __call__(self, network):
+        if self.fails(network):
+            raise Failed(network)
+
+    def fails(self, network):
         text = source.program(network, self.interpreter.library)
         # What failed once is not asked again: with threads it might not fail then.
         if text not in self.failed:
@@ -56,18 +61,39 @@ class Trial:
             if found:
                 self.failed[text] = found
                 self.first = self.first or self.tried
-        if text in self.failed:
-            raise Failed(self.report(text))
+        return text in self.failed
 
-    def report(self, text):
-        name = "{}-{}.py".format(self.interpreter.name, self.interpreter.library)
+    def hunt(self, networks, number, examples):
+        """Try so many networks. None, or the text of what failed, as small as it was made."""
+        ours = settings(
+            max_examples=examples,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+            report_multiple_bugs=False,
+            print_blob=False,
+        )
+
+        def one(network):
+            self(network)
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", errors.HypothesisWarning)
+                seed(number)(ours(given(networks)(one)))()
+        except Failed as er:
+            return self.report(shrink.reduced(er.network, self.fails))
+        return None
+
+    def report(self, network):
+        text = source.program(network, self.interpreter.library)
+        name = "network-{}-{}.py".format(self.interpreter.name, self.interpreter.library)
         folder = pathlib.Path(os.environ.get("NETWORKS_FOLDER") or tempfile.gettempdir())
-        path = folder / ("network-" + name)
-        # As when it was found: the watchdog of a program that runs by itself takes its time.
         found = "\n".join(self.failed[text])
-        path.write_text("# " + found.replace("\n", "\n# ") + "\n" + text, encoding="utf-8")
-        how = "seed {}, failed first as number {}, after {} runs at most each; run {} with {}"
-        how = how.format(SEED, self.first, RUNS, path, self.interpreter.name)
+        (folder / name).write_text("# " + found.replace("\n", "\n# ") + "\n" + text, "utf-8")
+        how = "seed {}, found as number {}, {} runs of each; to be run with {}: {}".format(
+            SEED, self.first, RUNS, self.interpreter.name, folder / name)
         return "{}\n{}\n\n{}".format(found, how, text)
 
 
@@ -79,19 +105,10 @@ def test_the_law_holds(name, library, capsys):
     interpreter = runner.Interpreter(name, library)
     trial = Trial(interpreter)
     number = SEED * 10 + COMBINATIONS.index((name, library))
-    ours = settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
-        report_multiple_bugs=False,
-        print_blob=False,
-    )
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", errors.HypothesisWarning)
-            seed(number)(ours(given(generate.networks(library == "uapycsp"))(trial_of(trial))))()
+        text = trial.hunt(generate.networks(library == "uapycsp"), number, EXAMPLES)
+        if text is not None:
+            pytest.fail(text, pytrace=False)
         grown = growth(interpreter.memory)
         assert grown < GROWTH[name], "the heap grew by {}: {}".format(grown, interpreter.memory)
     finally:
@@ -102,14 +119,6 @@ def test_the_law_holds(name, library, capsys):
         with capsys.disabled():
             print("\n{} {} seed {}: {} networks, {} runs each, {}".format(
                 name, library, SEED, trial.tried, RUNS, dict(trial.outcomes)))
-
-
-def trial_of(trial):
-    def one(network):
-        __tracebackhide__ = True
-        trial(network)
-
-    return one
 
 
 def growth(memory):
