@@ -170,10 +170,13 @@ class _Judge:
         else:
             members = op[2] if op[0] == "s" else op[1]
             self.met.append((self.me, {m[1] for m in members if m[0] in "rw"}, op))
-            if op[0] == "P":
-                for m in members:
-                    if m[0] == "r":
-                        self.channels[m[1]].lost += 1
+            self.may_lose(op)
+
+    def may_lose(self, op):
+        if op is not None and op[0] == "P":
+            for m in op[1]:
+                if m[0] == "r":
+                    self.channels[m[1]].lost += 1
 
     def given_up(self, op):
         if op is None or op[0] in ("run", "join"):
@@ -196,7 +199,11 @@ class _Judge:
             self.poisoned(pending)
         elif kind == "CancelledError":
             self.given_up(pending)
-        elif kind != "Boom":
+        elif kind == "Boom":
+            # Of a child, for whose end it waited after it had met poison itself.
+            self.given_up(pending)
+            self.may_lose(pending)
+        else:
             self.fault("process {} died of {}: {}", self.me, kind, text)
         if not isinstance(d, list):
             self.may_poison(d, True)

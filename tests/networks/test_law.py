@@ -251,6 +251,12 @@ def test_an_alarm_for_a_channel_that_was_closed_is_found():
     assert "c0 was ended ({'close'}) before the deadlock" in said
 
 
+def test_an_alarm_for_one_who_then_died_of_its_child_passes():
+    text = "1 process waits: p2 reads c1"
+    waits = [["r", 1], ["died", "Boom", "0"]]
+    assert stuck(text, [["died", "Boom", "0"]], [["end"]], waits) == ""
+
+
 def test_a_report_of_who_does_not_wait_is_found():
     waits = TWO + [["w", 0, 3], POISONED]
     text = "2 processes wait: p0 writes c0, p2 reads c1"
