@@ -11,7 +11,7 @@ All end: only loops that wait for a message of a wired network may be without a 
 
 from hypothesis import strategies as st
 
-_CAPACITIES = st.sampled_from(["plain", "plain", 0, 1, 1, 2, 3, None])
+_CAPACITIES = st.sampled_from(["plain", "plain", 0, 1, 1, 2, 3, None, None])
 _COUNTS = st.integers(1, 6)
 _MS = st.sampled_from([1, 0, 2])
 _TURN = [["s", 0, 0, [["k"]]]]
@@ -131,6 +131,8 @@ class _Builder:
         elif _chance(draw, 5):
             write = self.limited(["w", c])
         ops = [["loop", draw(st.integers(1, 12)), [write]]]
+        if _chance(draw, 3):  # twice, with time to read in between
+            ops = [["loop", 2, ops + self.turns(3)]]
         end = draw(st.sampled_from(["w", "w", "poison", "close", "boom", "ch", ""]))
         if end in ("boom", "poison"):
             ops.append(["raise", end])
