@@ -143,7 +143,8 @@ class Model:
         if named != seeded:
             yield "faults named and seeded differ: {}".format(sorted(named ^ seeded))
         labels = set(re.findall(r"^\s*(\w+):(?!:)", code, re.M))
-        labels.update(re.findall(r"^\s*(?:inline|proctype|active\b.*?proctype)\s+(\w+)", code, re.M))
+        inlines = r"^\s*(?:inline|proctype|active\b.*?proctype)\s+(\w+)"
+        labels.update(re.findall(inlines, code, re.M))
         for m in self.maps:
             if m.label not in labels:
                 yield "no label or inline {}".format(m.label)
