@@ -19,7 +19,7 @@ A model's first comment holds its items, one a line; continuation lines are inde
 It holds if Spin has searched all states and found no failed assertion, no invalid end state and,
 for each `ltl` claim, no fair run that breaks it. Code of a model that no configuration reaches
 is an error, unless its line says `unreached: why`. Spin does not look for it in a d_step: models
-use atomic.
+use atomic. What several models share stands in files they include, whose heads have MAPS alone.
 """
 
 import argparse
@@ -104,28 +104,52 @@ def span(source, name, file):
     return found[0]
 
 
+def read_head(path):
+    """(the items of a file's head by their key, the text after the head)."""
+    text = path.read_text(encoding="utf-8")
+    head, end, body = text.partition("*/")
+    if not head.lstrip().startswith("/*") or not end:
+        raise ModelError("{}: begins with no comment".format(path.name))
+    items = {key: [] for key in KEYS}
+    for key, item in head_items(head.lstrip()[2:]):
+        if key not in items:
+            raise ModelError("{}: unknown item {}".format(path.name, key))
+        items[key].append(item)
+    return items, "\n" * text[: len(head)].count("\n") + body
+
+
+class Part:
+    """A file that models include: what they share."""
+
+    def __init__(self, path):
+        self.path = path
+        self.name = path.name
+        items, body = read_head(path)
+        self.maps = [Map(text) for text in items["MAPS"]]
+        self.code = without_comments(body)
+        for m in self.maps:
+            if m.label not in labels_in(self.code):
+                raise ModelError("{}: no label or inline {}".format(self.name, m.label))
+
+
 class Model:
     """A model as its head describes it."""
 
     def __init__(self, path):
         self.path = path
         self.name = path.stem
-        self.text = path.read_text(encoding="utf-8")
-        head, end, self.body = self.text.partition("*/")
-        if not head.lstrip().startswith("/*") or not end:
-            raise ModelError("{}: begins with no comment".format(self.name))
-        items = {key: [] for key in KEYS}
-        for key, text in head_items(head.lstrip()[2:]):
-            if key not in items:
-                raise ModelError("{}: unknown item {}".format(self.name, key))
-            items[key].append(text)
+        items, body = read_head(path)
         self.sentence = " ".join(items["MODEL"])
         self.rules = items["RULE"]
         self.full = [text.split() for text in items["FULL"]]
         self.bounded = [text.split() for text in items["BOUNDED"]]
         self.faults = [Fault(text, self.bounded) for text in items["FAULT"]]
         self.maps = [Map(text) for text in items["MAPS"]]
-        self.claims = re.findall(r"^ltl\s+(\w+)", self.body, re.M)
+        self.claims = re.findall(r"^ltl\s+(\w+)", body, re.M)
+        self.parts = [
+            Part(path.parent / name) for name in re.findall(r'^#include "(\S+)"', body, re.M)
+        ]
+        self.code = without_comments(body)
         for mistake in self.mistakes():
             raise ModelError("{}: {}".format(self.name, mistake))
 
@@ -137,44 +161,71 @@ class Model:
                 yield "no {}".format(key)
         if len(self.faults) < 2:
             yield "fewer than two faults"
-        code = without_comments(self.body)
         named = {fault.name for fault in self.faults}
-        seeded = set(re.findall(r"\bFAULT_(\w+)", code))
-        if named != seeded:
-            yield "faults named and seeded differ: {}".format(sorted(named ^ seeded))
-        labels = set(re.findall(r"^\s*(\w+):(?!:)", code, re.M))
-        inlines = r"^\s*(?:inline|proctype|active\b.*?proctype)\s+(\w+)"
-        labels.update(re.findall(inlines, code, re.M))
+        seeded = faults_in(self.code)
+        shared = set().union(*[faults_in(part.code) for part in self.parts])
+        if seeded - named or named - seeded - shared:
+            strange = (seeded - named) | (named - seeded - shared)
+            yield "faults named and seeded differ: {}".format(sorted(strange))
+        known = labels_in(self.code).union(*[labels_in(part.code) for part in self.parts])
         for m in self.maps:
-            if m.label not in labels:
+            if m.label not in known:
                 yield "no label or inline {}".format(m.label)
-        if re.search(r"\bd_step\b", code):
-            yield "a d_step hides what is never reached: use atomic"
+        for file in (self, *self.parts):
+            if re.search(r"\bd_step\b", file.code):
+                yield "a d_step hides what is never reached: use atomic"
+
+    def flat(self):
+        """The text with what it includes, and of each of its lines (file, number)."""
+        # Spin numbers the lines of an included file as if they stood in the file that includes it.
+        text, places = [], []
+        for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
+            part = re.match(r'#include "(\S+)"', line)
+            path = self.path.parent / part.group(1) if part else None
+            lines = path.read_text(encoding="utf-8").splitlines() if part else [line]
+            text += lines
+            places += [(path.name, n + 1) for n in range(len(lines))] if part else [
+                (self.path.name, number)]
+        return "\n".join(text) + "\n", places
 
     def configurations(self, bounded):
         return self.bounded if bounded else self.full
 
 
+def faults_in(code):
+    return set(re.findall(r"\bFAULT_(\w+)", code))
+
+
+def labels_in(code):
+    labels = set(re.findall(r"^\s*(\w+):(?!:)", code, re.M))
+    labels.update(re.findall(r"^\s*(?:inline|proctype|active\b.*?proctype)\s+(\w+)", code, re.M))
+    return labels
+
+
 def head_items(head):
-    """The items of a head as (key, text); a line indented further goes on."""
+    """The items of a head as (key, text); a line indented further goes on; the rest is prose."""
     items = []
     margin = None
     for line in head.splitlines():
-        if not line.strip():
-            continue
         indent = len(line) - len(line.lstrip())
-        if margin is None or indent <= margin:
+        key, _, text = line.strip().partition(" ")
+        if margin is not None and indent > margin:
+            items[-1] = (items[-1][0], "{} {}".format(items[-1][1], line.strip()))
+        elif re.fullmatch("[A-Z]{2,}", key):
             margin = indent
-            key, _, text = line.strip().partition(" ")
             items.append((key, text.strip()))
         else:
-            key, text = items[-1]
-            items[-1] = (key, "{} {}".format(text, line.strip()))
+            margin = None
     return items
 
 
 def without_comments(code):
     return re.sub(r"/\*.*?\*/|//[^\n]*", " ", code, flags=re.S)
+
+
+def parts(chosen):
+    """The files that these models share, each once."""
+    return list({part.name: part for model in chosen for part in model.parts}.values())
 
 
 def models(names=(), folder=MODELS):
@@ -219,16 +270,17 @@ class Search:
         else:
             self.trouble = None
         # Lines of the model that some state stands on, and those of them that were reached.
-        self.live = {line for _, _, line in live}
-        unreached = set(re.findall(r"^\t\S+?:(\d+), state (\d+),", output, re.M))
-        self.reached = {ln for _, state, ln in live if (str(ln), state) not in unreached}
+        self.live = {place for _, place in live}
+        self.reached = {place for state, place in live if state not in unreached_states(output)}
 
 
 def search(model, macros, claim=None):
     """Let Spin search one configuration for errors, or for a fair run that breaks the claim."""
+    text, places = model.flat()
     with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "model.pml").write_text(text, encoding="utf-8")
         # -o3: no merging of statements, which would hide some of those that are never reached.
-        call(["spin", "-a", "-o3", "-Pcc -E -x c", *macros, str(model.path)], folder)
+        call(["spin", "-a", "-o3", "-Pcc -E -x c", *macros, "model.pml"], folder)
         kind = ["-DNFAIR=4"] if claim else ["-DSAFETY", "-DNOCLAIM"]
         size = ["-DMEMLIM={}".format(MEGABYTES), "-DVECTORSZ=4096"]
         call(["cc", "-O2", "-w", *kind, *size, "-o", "pan", "pan.c"], folder)
@@ -239,7 +291,7 @@ def search(model, macros, claim=None):
         output = call(["./pan", *options], folder)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return Search(output, seconds, state_lines(call(["./pan", "-d"], folder)))
+        return Search(output, seconds, state_lines(call(["./pan", "-d"], folder), places))
 
 
 def call(command, folder):
@@ -260,16 +312,31 @@ def call(command, folder):
     return done.stdout
 
 
-def state_lines(listing):
-    """All states of the proctypes, as (proctype, state, line), from what `pan -d` prints."""
+def state_lines(listing, places):
+    """All states of the proctypes as ((proctype, number), (file, line)), from `pan -d`."""
     found = []
     proctype = None
     for line in listing.splitlines():
-        if line.startswith(("proctype ", "init", "claim ")):
-            proctype = None if line.startswith("claim ") else line
+        head = re.match(r"(proctype|claim) (\S+)|(init)\b", line)
+        if head:
+            proctype = None if head.group(1) == "claim" else head.group(2) or ":init:"
         state = re.match(r"\tstate +(\d+) -\(.*?\] \S+?:(\d+) =>", line)
         if state and proctype is not None:
-            found.append((proctype, state.group(1), int(state.group(2))))
+            found.append(((proctype, state.group(1)), places[int(state.group(2)) - 1]))
+    return found
+
+
+def unreached_states(output):
+    """The states that pan lists as never reached, as (proctype, number)."""
+    found = set()
+    proctype = None
+    for line in output.splitlines():
+        head = re.match(r"unreached in (?:proctype (\S+)|(init)|claim)", line)
+        if head:
+            proctype = head.group(1) or ":init:"
+        state = re.search(r"^\t.*?:\d+, state (\d+),", line)
+        if state:
+            found.add((proctype, state.group(1)))
     return found
 
 
@@ -286,22 +353,37 @@ class Row:
         )
 
 
-def check(model, bounded):
+def check(model, bounded, coverage):
     """Search all configurations of a model; a row each, and one if code was never reached."""
-    live, reached = set(), set()
     for macros in model.configurations(bounded):
         for claim in [None, *model.claims]:
             found = search(model, macros, claim)
-            live |= found.live
-            reached |= found.reached
+            coverage.add(found)
             bad = found.trouble or found.error
             yield Row(model.name, claim or "holds", " ".join(macros), found.states, found.seconds,
                       bad or "holds", not bad)
-    lines = model.text.splitlines()
-    dead = [n for n in sorted(live - reached) if "unreached:" not in lines[n - 1]]
-    if dead:
-        verdict = "never reached: line {}".format(", ".join(map(str, dead)))
-        yield Row(model.name, "coverage", "", 0, 0.0, verdict, False)
+    yield from coverage.rows(model)
+
+
+class Coverage:
+    """The places of models, (file, line), that have states, and those that were reached."""
+
+    def __init__(self):
+        self.live = set()
+        self.reached = set()
+
+    def add(self, found):
+        self.live |= found.live
+        self.reached |= found.reached
+
+    def rows(self, file):
+        """A row if a place of this file was never reached and does not say why."""
+        lines = file.path.read_text(encoding="utf-8").splitlines()
+        dead = sorted(n for name, n in self.live - self.reached if name == file.path.name)
+        dead = [n for n in dead if "unreached:" not in lines[n - 1]]
+        if dead:
+            verdict = "never reached: line {}".format(", ".join(map(str, dead)))
+            yield Row(file.name, "coverage", "", 0, 0.0, verdict, False)
 
 
 def check_fault(model, fault):
@@ -321,11 +403,15 @@ def check_fault(model, fault):
 
 
 def check_all(chosen, bounded):
-    """All rows of these models."""
+    """All rows of these models; if that is all of them, of what they share too."""
+    coverage = Coverage()
     for model in chosen:
-        yield from check(model, bounded)
+        yield from check(model, bounded, coverage)
         for fault in model.faults:
             yield check_fault(model, fault)
+    if {model.name for model in chosen} == {path.stem for path in MODELS.glob("*.pml")}:
+        for part in parts(chosen):
+            yield from coverage.rows(part)
 
 
 # Tables
@@ -334,7 +420,7 @@ def check_all(chosen, bounded):
 def maps_table(chosen, root=ROOT):
     """Markdown: which line of the library each step of a model stands for."""
     lines = ["| model | step | stands for | |", "|---|---|---|---|"]
-    for model in chosen:
+    for model in [*parts(chosen), *chosen]:
         for m in model.maps:
             lines.append("| {} | `{}` | {}:{} | `{}` |".format(
                 model.name, m.label, m.file, m.line(root), m.text.replace("|", "\\|")))
