@@ -6,7 +6,7 @@ RULE 2: a write returns after its value was taken, every value is read exactly o
     was paired is woken (assertions, invalid end states)
 FULL -DR=2 -DW=2 -DK=2
 FULL -DR=2 -DW=2 -DK=2 -DCOROUTINES
-FULL -DR=1 -DW=4 -DK=1
+FULL -DR=1 -DW=3 -DK=1
 FULL -DR=4 -DW=1 -DK=1 -DCOROUTINES
 BOUNDED -DR=1 -DW=3 -DK=1
 BOUNDED -DR=2 -DW=2 -DK=1 -DCOROUTINES
@@ -157,7 +157,7 @@ init {
   }
   _nr_pr == 1;
   atomic {
-    assert(readers[0] == NIL && writers[0] == NIL && empty(arrived));
+    assert(READERS(0) == NIL && WRITERS(0) == NIL && empty(arrived));
     do
     :: i <= MESSAGES ->
        assert(read_it[i] == wrote_it[i] && read_it[i] == taken[i]);
