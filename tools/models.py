@@ -146,9 +146,8 @@ class Model:
         self.faults = [Fault(text, self.bounded) for text in items["FAULT"]]
         self.maps = [Map(text) for text in items["MAPS"]]
         self.claims = re.findall(r"^ltl\s+(\w+)", body, re.M)
-        self.parts = [
-            Part(path.parent / name) for name in re.findall(r'^#include "(\S+)"', body, re.M)
-        ]
+        included = {name for _, (name, _) in expanded(path)} - {path.name}
+        self.parts = [Part(path.parent / name) for name in sorted(included)]
         self.code = without_comments(body)
         for mistake in self.mistakes():
             raise ModelError("{}: {}".format(self.name, mistake))
@@ -178,18 +177,21 @@ class Model:
     def flat(self):
         """The text with what it includes, and of each of its lines (file, number)."""
         # Spin numbers the lines of an included file as if they stood in the file that includes it.
-        text, places = [], []
-        for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
-            part = re.match(r'#include "(\S+)"', line)
-            path = self.path.parent / part.group(1) if part else None
-            lines = path.read_text(encoding="utf-8").splitlines() if part else [line]
-            text += lines
-            places += [(path.name, n + 1) for n in range(len(lines))] if part else [
-                (self.path.name, number)]
-        return "\n".join(text) + "\n", places
+        places = list(expanded(self.path))
+        return "".join(line + "\n" for line, _ in places), [place for _, place in places]
 
     def configurations(self, bounded):
         return self.bounded if bounded else self.full
+
+
+def expanded(path):
+    """The lines of a file with what it includes, each as (line, (file, number))."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        part = re.match(r'#include "(\S+)"', line)
+        if part:
+            yield from expanded(path.parent / part.group(1))
+        else:
+            yield line, (path.name, number)
 
 
 def faults_in(code):
