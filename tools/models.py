@@ -35,7 +35,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ROOT / "tests" / "models"
 PAGE = ROOT / "docs" / "models.md"
-DEPTH = 2000000
+# Of a long search, and of one in bounded size: steps in a row, and the logarithm of its table.
+LONG = ("-m2000000", "-w24")
+SHORT = ("-m200000", "-w20")
 MEGABYTES = 2048
 SECONDS = 600
 KEYS = ("MODEL", "RULE", "FULL", "BOUNDED", "FAULT", "MAPS")
@@ -181,7 +183,13 @@ class Model:
         return "".join(line + "\n" for line, _ in places), [place for _, place in places]
 
     def configurations(self, bounded):
-        return self.bounded if bounded else self.full
+        """The sizes to search; in bounded size those of single faults too: without, it holds."""
+        if not bounded:
+            return self.full
+        found = list(self.bounded)
+        for fault in self.faults:
+            found += [macros for macros in fault.configurations if macros not in found]
+        return found
 
 
 def expanded(path):
@@ -287,7 +295,7 @@ def search(model, macros, claim=None, long=False):
         kind = ["-DNFAIR=4"] if claim else ["-DSAFETY", "-DNOCLAIM"]
         size = ["-DMEMLIM={}".format(MEGABYTES), "-DVECTORSZ=4096"]
         call(["cc", "-O2" if long else "-O0", "-w", *kind, *size, "-o", "pan", "pan.c"], folder)
-        options = ["-w22", "-m{}".format(DEPTH)]
+        options = [*(LONG if long else SHORT)]
         if claim:
             options += ["-a", "-f"] + (["-N", claim] if len(model.claims) > 1 else [])
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -4,11 +4,11 @@ RULE 6: of all that could happen exactly one does, nothing of the losers stays i
     are neither lost nor doubled (assertions); who waits, waits because nobody can meet it, and who
     was met is woken (assertions, invalid end states)
 RULE 1: no queue holds readers and writers that could meet, whoever they belong to (assertions)
-FULL -DALTS=3 -DGUARDS=2 -DPLAINS=0 -DCHANNELS=2 -DK=1
+FULL -DALTS=2 -DGUARDS=2 -DPLAINS=1 -DCHANNELS=2 -DK=1
+FULL -DALTS=2 -DGUARDS=2 -DPLAINS=1 -DCHANNELS=2 -DK=1 -DCOROUTINES
 FULL -DALTS=2 -DGUARDS=3 -DPLAINS=0 -DCHANNELS=2 -DK=1
-FULL -DALTS=2 -DGUARDS=2 -DPLAINS=1 -DCHANNELS=2 -DK=2
-FULL -DALTS=2 -DGUARDS=2 -DPLAINS=2 -DCHANNELS=2 -DK=1
-FULL -DALTS=3 -DGUARDS=2 -DPLAINS=1 -DCHANNELS=3 -DK=2 -DRING
+FULL -DALTS=3 -DGUARDS=2 -DPLAINS=1 -DCHANNELS=3 -DK=1 -DRING
+FULL -DALTS=3 -DGUARDS=2 -DPLAINS=0 -DCHANNELS=3 -DK=2 -DRING
 BOUNDED -DALTS=2 -DGUARDS=2 -DPLAINS=1 -DCHANNELS=2 -DK=1 -DCOROUTINES
 BOUNDED -DALTS=3 -DGUARDS=2 -DPLAINS=1 -DCHANNELS=3 -DK=1 -DRING
 FAULT LOSER_STAYS the offers that lost are not withdrawn

@@ -5,11 +5,11 @@ RULE 3: poison ends all that wait and all that comes later, nothing is handed ov
 RULE 9: after close no write begins, waiting writers and write guards can be read, waiting readers
     end at once, and what is read empty is poisoned (assertions, invalid end states)
 RULE 6: a guard whose channel has ended is ready (invalid end states)
-FULL -DALTS=1 -DPLAINS=3 -DCHANNELS=1 -DK=1 -DENDS=2
-FULL -DALTS=1 -DPLAINS=2 -DCHANNELS=2 -DK=2 -DENDS=1
 FULL -DALTS=0 -DPLAINS=3 -DCHANNELS=1 -DK=2 -DENDS=2
-FULL -DALTS=0 -DPLAINS=3 -DCHANNELS=1 -DK=2 -DENDS=2 -DCOROUTINES
-FULL -DALTS=2 -DPLAINS=1 -DCHANNELS=1 -DK=1 -DENDS=2
+FULL -DALTS=1 -DPLAINS=2 -DCHANNELS=1 -DK=1 -DENDS=2
+FULL -DALTS=1 -DPLAINS=2 -DCHANNELS=1 -DK=1 -DENDS=2 -DCOROUTINES
+FULL -DALTS=1 -DPLAINS=1 -DCHANNELS=2 -DK=1 -DENDS=2
+FULL -DALTS=2 -DPLAINS=1 -DCHANNELS=1 -DK=1 -DENDS=1
 BOUNDED -DALTS=0 -DPLAINS=3 -DCHANNELS=1 -DK=1 -DENDS=2
 BOUNDED -DALTS=1 -DPLAINS=2 -DCHANNELS=1 -DK=1 -DENDS=2 -DCOROUTINES
 BOUNDED -DALTS=1 -DPLAINS=1 -DCHANNELS=2 -DK=1 -DENDS=1

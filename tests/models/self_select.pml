@@ -5,8 +5,7 @@ RULE 7: no alternative meets itself, two of them meet each other, at most one is
 RULE 6: values are neither lost nor doubled, nothing of the losers stays (assertions)
 FULL -DALTS=3 -DGUARDS=2 -DPLAINS=0 -DK=2
 FULL -DALTS=2 -DGUARDS=3 -DPLAINS=1 -DK=2
-FULL -DALTS=2 -DGUARDS=2 -DPLAINS=2 -DK=2 -DCOROUTINES
-FULL -DALTS=4 -DGUARDS=2 -DPLAINS=0 -DK=1
+FULL -DALTS=3 -DGUARDS=2 -DPLAINS=1 -DK=1 -DCOROUTINES
 BOUNDED -DALTS=3 -DGUARDS=2 -DPLAINS=0 -DK=1
 BOUNDED -DALTS=2 -DGUARDS=3 -DPLAINS=1 -DK=1
 FAULT POSTS_FIRST an alternative leaves its offers before it looks
