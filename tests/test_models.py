@@ -244,6 +244,24 @@ def test_a_step_that_stands_for_no_line_is_refused(tmp_path, place, message):
         models.maps_table([model])
 
 
+@needs_spin
+@pytest.mark.parametrize("good", [True, False])
+def test_a_surprise_is_exit_status_1(monkeypatch, capsys, good):
+    row = models.Row("small", "holds", "-DN=2", 7, 0.5, "holds" if good else "odd", good)
+    monkeypatch.setattr(models, "check_all", lambda chosen, bounded: [row])
+    assert models.main(["--bounded"]) == (0 if good else 1)
+    last = capsys.readouterr().out.splitlines()[-1]
+    said = "hold in all of 7 states" if good else "1 of 1 searches went wrong."
+    assert said in last
+
+
+def test_a_table_is_put_between_its_markers():
+    page = "a\n<!-- x -->\nold\n<!-- /x -->\nb\n"
+    assert models.replace(page, "x", "new\n") == "a\n<!-- x -->\n\nnew\n\n<!-- /x -->\nb\n"
+    with pytest.raises(models.ModelError, match="no place for y"):
+        models.replace(page, "y", "new\n")
+
+
 def test_without_spin_it_says_so():
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools" / "models.py")],
