@@ -1,0 +1,1 @@
+"""Schedules: every order in which processes could run, or very many of them."""

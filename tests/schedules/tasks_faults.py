@@ -1,0 +1,175 @@
+"""Faults to be planted in the library, and programs whose exploration must find each.
+
+Each function plants one and returns what takes it out again. Runs in MicroPython, too.
+"""
+
+import sys
+
+import cspcore.channel
+from cspcore.channel import GIVEN, POISON, READ, TAKEN, WAITING, BaseChannel, last_of, link
+from cspcore.choice import Choice
+from tasks_world import CancelledError, csp, engine
+from uapycsp.wait import Waiting, coroutine
+
+channel = sys.modules["uapycsp.channel"]
+process = sys.modules["uapycsp.process"]
+
+
+def put(where, name, value):
+    """Replace an attribute; returns what puts the old one back."""
+    old = getattr(where, name)
+    setattr(where, name, value)
+    return lambda: setattr(where, name, old)
+
+
+def loser_not_withdrawn():
+    def decide(self, i):
+        self._chosen = i
+        self.waits = False
+        o = self._offers[i]
+        if o is not None:
+            o.channel.withdraw(o)
+
+    return put(Choice, "_decide", decide)
+
+
+def cancelled_not_withdrawn():
+    old = Waiting.cancelled
+
+    def cancelled(self):
+        if self.op <= READ + 1 and self.value is not POISON:
+            if (self.value is WAITING) if self.op == READ else (self.value is not TAKEN):
+                return False
+        return old(self)
+
+    return put(Waiting, "cancelled", cancelled)
+
+
+def give_back_dropped():
+    return put(BaseChannel, "give_back", lambda self, offer, value: None)
+
+
+def give_back_behind_the_writers():
+    def give_back(self, offer, value):
+        if self._writers is not None and self._writers.op == READ + 1:
+            offer.op = GIVEN
+            offer.alt = None
+            offer.value = value
+            self._writers = link(self._writers, offer)
+            return None
+        return old(self, offer, value)
+
+    old = BaseChannel.give_back
+    return put(BaseChannel, "give_back", give_back)
+
+
+def give_back_passes_readers_by():
+    def give_back(self, offer, value):
+        readers = self._readers
+        if readers is None or readers is cspcore.channel.DEAD:
+            return old(self, offer, value)
+        self._readers = None
+        try:
+            return old(self, offer, value)
+        finally:
+            self._readers = readers
+
+    old = BaseChannel.give_back
+    return put(BaseChannel, "give_back", give_back)
+
+
+def given_back_in_the_order_of_cancels():
+    def insert(head, offer):
+        if head is not None and head.op == GIVEN and head is last_of(head):
+            offer.seq = head.seq + 1
+        return old(head, offer)
+
+    old = cspcore.channel.insert_given
+    return put(cspcore.channel, "insert_given", insert)
+
+
+def cancel_later_forgotten():
+    return put(engine, "cancel_later", lambda: None)
+
+
+def write_raises_though_it_has_happened():
+    def cancel_now():
+        raise CancelledError
+
+    return put(engine, "cancel_later", cancel_now)
+
+
+def only_the_first_is_woken():
+    def wake_chain(party):
+        if party is not None:
+            engine.wake(party)
+
+    return put(channel, "wake_chain", wake_chain)
+
+
+def close_ends_writers():
+    return put(BaseChannel, "end_close", BaseChannel.end_writing)
+
+
+def poison_takes_back_what_was_paired():
+    old = channel.ReadEnd.csp_read
+
+    @coroutine
+    def read(self):
+        v = yield from old(self)
+        if self._channel.poisoned:
+            raise csp.PoisonException
+        return v
+
+    return put(channel.ReadEnd, "__call__", read)
+
+
+def fair_select_is_not_fair():
+    def poll(self, start):
+        return old(self, 0)
+
+    old = Choice.poll
+    return put(Choice, "poll", poll)
+
+
+def timer_not_disarmed():
+    return put(engine, "unlimit", lambda parked: None)
+
+
+def children_not_cancelled():
+    return put(process.Process, "cancel", lambda self: None)
+
+
+def parallel_gives_nothing_back():
+    def cancelled(self):
+        for o in self.offers():
+            if o.alt is None:
+                o.value = POISON
+        return old(self)
+
+    old = csp.Parallel.cancelled
+    return put(csp.Parallel, "cancelled", cancelled)
+
+
+def end_not_propagated():
+    return put(process.Process, "die", lambda self, er: er)
+
+
+FAULTS = {
+    loser_not_withdrawn: ("chosen_input", "chosen_output", "self_choice_and_others"),
+    cancelled_not_withdrawn: ("pair", "two_writers"),
+    give_back_dropped: ("two_each", "given_back"),
+    give_back_behind_the_writers: ("two_each",),
+    give_back_passes_readers_by: ("two_readers_one_write",),
+    given_back_in_the_order_of_cancels: ("given_back_both",),
+    cancel_later_forgotten: ("written_again", "buffer_0_twice"),
+    write_raises_though_it_has_happened: ("pair", "two_writers"),
+    only_the_first_is_woken: ("poisoned",),
+    close_ends_writers: ("closed",),
+    poison_takes_back_what_was_paired: ("poisoned",),
+    fair_select_is_not_fair: ("chosen_fairly",),
+    timer_not_disarmed: ("timer",),
+    children_not_cancelled: ("parallel",),
+    parallel_gives_nothing_back: ("guards", "operations"),
+    end_not_propagated: ("failing", "failing_between"),
+}

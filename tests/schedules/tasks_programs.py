@@ -1,0 +1,175 @@
+"""The programs whose schedules are explored; tasks_world tells what stands in them."""
+
+R = ("read", "c")
+W = ("write", "c")
+RD = ("read", "d")
+WD = ("write", "d")
+R2 = ("select", R, RD)
+W2 = ("select", W, WD)
+BOTH = ("select", R, W)
+
+
+def on(capacity, **processes):
+    """Processes around one channel."""
+    return {"channels": {"c": capacity}, "processes": processes}
+
+
+def on_two(**processes):
+    """Processes around two channels, c and d."""
+    return {"channels": {"c": None, "d": None}, "processes": processes}
+
+
+def twice(program):
+    """With a second cancellation, of the same process or of another."""
+    return dict(program, cancels=2)
+
+
+def with_ends(program, **more):
+    """The order in which ends of processes become known matters, too."""
+    return dict(program, ends=True, **more)
+
+
+def poisoned(c, how):
+    """Writers, a reader and one who poisons."""
+    return on(c, A=[W, W], B=[R], C=[R], D=[("poison", "c", how)])
+
+
+PROGRAMS = {
+    # Pairing and rendezvous; cancelled readers and writers, before and after they are paired.
+    "pair": on(None, A=[W], B=[R]),
+    "pair_twice": twice(on(None, A=[W, W], B=[R, R])),
+    "two_writers": on(None, A=[W], B=[W], C=[R, R]),
+    "two_writers_one_read": on(None, A=[W], B=[W], C=[R]),
+    "two_readers": on(None, A=[W, W], B=[R], C=[R]),
+    "two_readers_one_write": on(None, A=[W], B=[R], C=[R]),
+    "two_each": on(None, A=[W], B=[R], C=[W], D=[R]),
+    "two_each_two_cancelled": dict(twice(on(None, A=[W], B=[R], C=[W], D=[R])), cancel="BD"),
+    # Values given back, several in a row; their readers are cancelled and read again.
+    "given_back": dict(twice(on(None, A=[W, W], B=[R], C=[R], D=[R])), cancel="BC"),
+    "given_back_both": dict(twice(on(None, A=[W, W], B=[R], C=[R])), cancel="BC"),
+    "given_back_thrice": dict(on(None, A=[W, W, W], B=[R], C=[R], D=[R]), cancels=3, cancel="BCD"),
+    "read_again": twice(on(None, A=[W, W], B=[("keep", R, R)], C=[R])),
+    "written_again": twice(on(None, A=[("keep", W, W)], B=[R, R], C=[W])),
+    "given_back_after_poison": on(None, A=[W], B=[R], C=[R], D=[("poison", "c", "write")]),
+    "each": on(None, A=[W, W, ("close", "c")], B=[("each", "c")]),
+    "each_of_two": on(None, A=[W, W, ("poison", "c", "write")], B=[("each", "c")], C=[R]),
+    # Poison and close at any moment.
+    "poisoned": poisoned(None, "channel"),
+    "poisoned_by_reader": poisoned(None, "read"),
+    "poisoned_by_writer": poisoned(None, "write"),
+    "closed": on(None, A=[W], B=[W], C=[R, R], D=[("close", "c")]),
+    "closed_and_poisoned": on(
+        None, A=[W], B=[W, ("poison", "c", "write")], C=[R], D=[("close", "c")]
+    ),
+    # Buffered channels.
+    "buffer_0": on(0, A=[W], B=[W], C=[R], D=[R]),
+    "buffer_0_twice": twice(on(0, A=[("keep", W, W)], B=[R, R])),
+    "buffer_1": on(1, A=[W, W], B=[W], C=[R, R]),
+    "buffer_1_given_back": twice(on(1, A=[W, W, W], B=[("keep", R, R)], C=[R])),
+    "buffer_2": on(2, A=[W, W, W], B=[R, R], C=[R]),
+    "buffer_2_given_back": dict(twice(on(2, A=[W, W, W, W], B=[R], C=[R], D=[R])), cancel="BC"),
+    "buffer_unlimited": on(-1, A=[W, W], B=[R], C=[R], D=[("poison", "c", "write")]),
+    "buffer_poisoned": poisoned(1, "channel"),
+    "buffer_poisoned_by_reader": poisoned(1, "read"),
+    "buffer_poisoned_by_writer": poisoned(1, "write"),
+    "buffer_closed": on(1, A=[W, W], B=[("each", "c")], C=[W], D=[("close", "c")]),
+    "buffer_chosen": {
+        "channels": {"c": 1, "d": 0},
+        "processes": {"A": [("select", W, WD)], "B": [("select", RD, R)], "C": [W], "D": [R]},
+    },
+    # Choice.
+    "chosen_input": on_two(A=[W], B=[WD], C=[R2]),
+    "chosen_input_twice": on_two(A=[W], B=[WD], C=[R2, R2]),
+    "chosen_output": on_two(A=[R], B=[RD], C=[W2]),
+    "chosen_both_ways": on_two(A=[("select", R, WD)], B=[W], C=[RD]),
+    "alternatives": on_two(A=[R2], B=[W2]),
+    "alternatives_crossed": on_two(A=[("select", R, WD)], B=[("select", RD, W)]),
+    "three_alternatives": on_two(A=[R2], B=[W2], C=[("select", RD, W)]),
+    "self_choice": on(None, A=[BOTH], B=[BOTH]),
+    "three_self_choices": on(None, A=[BOTH], B=[BOTH], C=[("select", W, R)]),
+    "self_choice_and_others": on(None, A=[BOTH], B=[W], C=[R]),
+    "chosen_again": twice(on_two(A=[W, W], B=[WD], C=[("keep", R2, R2)])),
+    "chosen_fairly": on_two(A=[W], B=[W], C=[("fair", R, RD)] * 3, D=[WD]),
+    "chosen_fairly_again": on_two(A=[W, W], B=[WD, WD], C=[("fair", R, RD)] * 4),
+    "chosen_output_fairly": on_two(A=[R, R], B=[RD], C=[("fair", W, WD)] * 3),
+    "chosen_while_poisoned": on_two(A=[R2], B=[W2], C=[("poison", "c", "channel")]),
+    "chosen_while_closed": on_two(A=[BOTH], B=[W2], C=[("close", "c")], D=[RD]),
+    "skipped": on_two(A=[("select", R, ("skip",)), R], B=[W]),
+    # Timers.
+    "timer": on(None, A=[("select", R, ("timer", 10))], B=[W]),
+    "timers": on_two(A=[("select", R, ("timer", 10))], B=[("select", W, ("timer", 10))], C=[WD]),
+    "timer_first": on(None, A=[("select", ("timer", 10), R, ("timer", 5))], B=[W], C=[W]),
+    "timer_again": twice(on(None, A=[("keep", ("select", R, ("timer", 10)), R)], B=[W], C=[R])),
+    "sleeper": on(None, A=[("sleep", 5), W], B=[("select", R, ("timer", 5))], C=[("sleep", 5), W]),
+    # Several at once.
+    "guards": on_two(A=[("guards", R, WD)], B=[W], C=[RD]),
+    "guards_written": on_two(A=[("guards", W, WD), W], B=[R], C=[RD]),
+    "guards_of_one_channel": on(None, A=[("guards", W, W, R)], B=[R], C=[R]),
+    "guards_given_back": twice(on_two(A=[("guards", R, R)], B=[W, W], C=[R], D=[R])),
+    "guards_poisoned": on_two(A=[("guards", R, WD)], B=[W], C=[("poison", "d", "read")]),
+    "operations": on_two(A=[("operations", R, WD)], B=[W], C=[RD]),
+    "operations_written": on_two(A=[("operations", W, WD), WD], B=[R], C=[RD]),
+    "operations_given_back": on_two(A=[("operations", R, RD, R)], B=[W, WD], C=[W], D=[R]),
+    "operations_chosen": on_two(A=[("operations", R, WD)], B=[("select", W, RD)], C=[R2]),
+    "operations_poisoned": on_two(A=[("operations", R, WD)], B=[W], C=[("poison", "d", "write")]),
+    "operations_buffered": {
+        "channels": {"c": 1, "d": 0},
+        "processes": {"A": [("operations", W, W, RD)], "B": [R], "C": [WD], "D": [R]},
+    },
+    # Processes in processes.
+    "parallel": on(None, A=[("parallel", [W], [R]), R], B=[W]),
+    "parallel_twice": twice(on(None, A=[("keep", ("parallel", [W], [R]), R)], B=[W])),
+    "parallel_of_readers": on(None, A=[("parallel", [R], [R])], B=[W, W], C=[R]),
+    "parallel_of_writers": on(None, A=[("parallel", [W, W], [W])], B=[R, R]),
+    "nest": on_two(A=[("parallel", [("parallel", [R], [WD])], [RD])], B=[W], C=[R]),
+    "sequence": on(None, A=[("sequence", [W], [R])], B=[R, W]),
+    "spawned": on(None, A=[("spawn", [R]), W], B=[W], C=[R]),
+    "spawned_twice": twice(on(None, A=[("keep", ("spawn", [R]), W)], B=[W], C=[R])),
+    "gathered": on(None, A=[("gather", [R], [R]), W], B=[W, W], C=[R]),
+    "gathered_writes": on(None, A=[("gather", [W], [W]), R], B=[R, R], C=[W]),
+    "gathered_twice": twice(on(None, A=[("keep", ("gather", [R], [W]), R)], B=[W], C=[R])),
+    "limited_read": on(None, A=[("limit", 10, [R]), R], B=[W], C=[W]),
+    "limited_write": on(None, A=[("limit", 10, [W]), W], B=[R], C=[R]),
+    "limited_select": on_two(A=[("limit", 10, [R2]), W], B=[W], C=[WD]),
+    "limited_twice": twice(on(None, A=[("keep", ("limit", 10, [R]), R)], B=[W], C=[R])),
+    "limited_both": on(None, A=[("limit", 10, [R])], B=[("limit", 10, [W])], C=[R]),
+    # Failure and propagation.
+    "failing": with_ends(
+        on(None, A=(["c.write"], [W, ("fail",)]), B=[R, R], C=[R]),
+    ),
+    "failing_between": with_ends(
+        on_two(A=[W, W], B=(["c.read", "d.write"], [R, ("fail",)]), C=[RD]),
+    ),
+    "failing_child": with_ends(
+        on(None, A=[("parallel", {"ends": ["c.write"], "do": [("fail",)]}, [R])], B=[R]),
+    ),
+    "cancelled_neighbour": with_ends(
+        on_two(A=(["c.write"], [W, W]), B=(["c.read", "d.write"], [R, WD]), C=(["d.read"], [RD])),
+    ),
+    "chain": with_ends(
+        on_two(A=(["c.write"], [W]), B=(["c.read", "d.write"], [R, WD, R, WD]), C=[RD, RD]),
+    ),
+}
+
+# Those with more than 4000 schedules: not all are run each time.
+MANY = (
+    "given_back",
+    "given_back_thrice",
+    "buffer_2_given_back",
+    "timer_again",
+    "sleeper",
+    "guards_given_back",
+    "parallel_twice",
+    "parallel_of_readers",
+    "nest",
+    "spawned_twice",
+    "gathered",
+    "gathered_writes",
+    "gathered_twice",
+    "limited_read",
+    "limited_write",
+    "limited_select",
+    "limited_twice",
+    "limited_both",
+    "failing_child",
+)

@@ -1,0 +1,174 @@
+"""uapycsp under every order of those ready and with a cancellation at every await.
+
+CPython's engine runs in a loop whose every step is a decision (tasks_loop), MicroPython's in
+MicroPython (micro_tasks). SCHEDULES=10 in the environment: ten times as many schedules.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from harness import interpreters
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import spec  # noqa: E402
+import tasks  # noqa: E402
+from tasks_check import Failure, conserve, follow  # noqa: E402
+from tasks_decisions import Decisions, given  # noqa: E402
+from tasks_faults import FAULTS  # noqa: E402
+from tasks_programs import MANY, PROGRAMS  # noqa: E402
+
+TIMES = int(os.environ.get("SCHEDULES", "1"))
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+FAULTY = [(fault.__name__, program) for fault in FAULTS for program in FAULTS[fault]]
+
+
+# CPython
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_schedule_of_a_program_keeps_the_rules(name):
+    n, all_of_them = tasks.explore(name, TIMES)
+    assert n > 10 and (all_of_them or n == tasks.LIMIT * TIMES)
+    assert all_of_them or name in MANY
+
+
+@pytest.mark.parametrize("block", range(tasks.BLOCKS))
+def test_random_schedules_of_random_programs_keep_the_rules(block):
+    assert tasks.explore_random(block, TIMES) == tasks.RANDOM * tasks.EACH * TIMES
+
+
+@pytest.mark.parametrize("fault,name", FAULTY)
+def test_a_fault_is_found_and_seen_again(fault, name):
+    take_out = getattr(sys.modules["tasks_faults"], fault)()
+    try:
+        with pytest.raises(tasks.Broken) as e:
+            tasks.explore(name)
+        command, decisions = e.value.again.split(" --decisions ")
+        assert command == "python tests/schedules/tasks.py " + name
+        with pytest.raises(tasks.Broken) as again:
+            tasks.run(name, Decisions(given(decisions)))
+        assert str(again.value) == str(e.value)
+    finally:
+        take_out()
+    tasks.run(name, Decisions(given(decisions)))
+
+
+def test_the_same_decisions_are_the_same_run():
+    for seed in range(20):
+        decisions = Decisions((), seed)
+        events = tasks.run("random:7", decisions)
+        assert tasks.run("random:7", Decisions((), seed)) == events
+        assert tasks.run("random:7", Decisions(given(str(decisions)))) == events
+
+
+def test_the_depth_first_search_meets_each_schedule_once():
+    start = ()
+    seen = []
+    while start is not None:
+        decisions = Decisions(start)
+        tasks.run("two_writers", decisions)
+        seen.append(tuple(d for d, _ in decisions.made))
+        start = decisions.next()
+    assert seen == sorted(set(seen)) and len(seen) > 100
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_altered_history_is_refused(seed):
+    decisions = Decisions((), seed)
+    world = tasks.run_world("two_each", decisions)
+    returns = [i for i, e in enumerate(world.events) if e[0] == "return" and e[2][0] == "ok"]
+    reads = [i for i in returns if isinstance(world.events[i][2][1], str)]
+    for i in returns:
+        for outcome in ("ok", "another value"), ("poison",), ("cancelled",):
+            assert refused(world, i, ("return", world.events[i][1], outcome))
+    for i in reads:
+        assert refused(world, i, None)
+    for i, j in zip(reads, reads[1:]):
+        assert refused(world, i, ("return", world.events[i][1], world.events[j][2]))
+
+
+def refused(world, i, event):
+    events = list(world.events)
+    events[i : i + 1] = [event] if event else []
+    try:
+        follow(events, world.capacities)
+        conserve(events)
+    except (Failure, KeyError, TypeError, ValueError):
+        return True
+    return False
+
+
+def test_a_value_that_is_lost_doubled_or_made_up_is_seen_without_the_specification():
+    calls = [("call", "A", ("write", "c", 1)), ("call", "B", ("read", "c"))]
+    wrote = ("return", "A", ("ok", 0))
+    for events, word in (
+        ([calls[0], wrote, ("drained", None)], "lost"),
+        ([calls[1], ("return", "B", ("ok", "x"))], "never written"),
+    ):
+        with pytest.raises(Failure, match=word):
+            conserve(events)
+    twice = [("call", "A", ("write", "c", "v")), wrote]
+    twice += 2 * [calls[1], ("return", "B", ("ok", "v"))]
+    with pytest.raises(Failure, match="twice"):
+        conserve(twice)
+
+
+# The step by step check and the search for an explanation agree on what the programs do.
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if not tasks.has_children(n)])
+def test_the_specification_s_own_search_explains_the_histories(name):
+    for seed in range(10):
+        world = tasks.run_world(name, Decisions((), seed))
+        assert spec.check(tasks.plain(world.events), world.capacities) is None
+
+
+# MicroPython
+
+
+def micropython(*words):
+    program = interpreters.command("micropython", "64M")
+    if program is None:
+        pytest.skip("no MicroPython")
+    env = interpreters.environment()
+    env["MICROPYPATH"] = "{0}:{0}/tests/schedules:.frozen".format(interpreters.ROOT)
+    script = str(interpreters.ROOT / "tests" / "schedules" / "micro_tasks.py")
+    command = program + [script, *map(str, words)]
+    p = subprocess.run(
+        command,
+        env=env,
+        cwd=interpreters.ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=250,
+    )
+    return p.returncode, p.stdout
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_schedules_in_micropython_keep_the_rules(part):
+    status, output = micropython("all:%d/4" % part, 300 * TIMES)
+    assert status == 0 and output.endswith(" schedules\n"), output
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_schedules_in_micropython_keep_the_rules(part):
+    first = part * 500 * TIMES
+    status, output = micropython("random:%d-%d" % (first, first + 500 * TIMES - 1), 4)
+    assert status == 0 and output == "%d schedules\n" % (2000 * TIMES), output
+
+
+@pytest.mark.parametrize("fault", [f.__name__ for f in FAULTS])
+def test_a_fault_is_found_in_micropython(fault):
+    (name, *_) = FAULTS[getattr(sys.modules["tasks_faults"], fault)]
+    status, output = micropython(name, 4000, "--fault", fault)
+    assert status == 1 and "Broken: " in output, output
+    decisions = output.split(" --decisions ")[1].split()[0]
+    status, output = micropython(name, "--decisions", decisions, "--fault", fault)
+    assert status == 1 and "Broken: " in output, output
+    status, output = micropython(name, "--decisions", decisions)
+    assert status == 0, output
