@@ -162,7 +162,10 @@ def test_random_schedules_in_micropython_keep_the_rules(part):
     assert status == 0 and output == "%d schedules\n" % (2000 * TIMES), output
 
 
-@pytest.mark.parametrize("fault", [f.__name__ for f in FAULTS])
+# A timer left armed puts a task twice into asyncio's queue, which is C there and may crash.
+@pytest.mark.parametrize(
+    "fault", [f.__name__ for f in FAULTS if f.__name__ != "timer_not_disarmed"]
+)
 def test_a_fault_is_found_in_micropython(fault):
     (name, *_) = FAULTS[getattr(sys.modules["tasks_faults"], fault)]
     status, output = micropython(name, 4000, "--fault", fault)
