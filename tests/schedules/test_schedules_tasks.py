@@ -1,17 +1,14 @@
 """uapycsp under every order of those ready and with a cancellation at every await.
 
-CPython's engine runs in a loop whose every step is a decision (tasks_loop), MicroPython's in
-MicroPython (micro_tasks). SCHEDULES=10 in the environment: ten times as many schedules.
+Here CPython's engine, in a loop whose every step is a decision (tasks_loop). SCHEDULES=10 in the
+environment: ten times as many schedules.
 """
 
 import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
-
-from harness import interpreters
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -25,9 +22,6 @@ from tasks_programs import MANY, PROGRAMS  # noqa: E402
 TIMES = int(os.environ.get("SCHEDULES", "1"))
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 FAULTY = [(fault.__name__, program) for fault in FAULTS for program in FAULTS[fault]]
-
-
-# CPython
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -124,54 +118,3 @@ def test_the_specification_s_own_search_explains_the_histories(name):
     for seed in range(10):
         world = tasks.run_world(name, Decisions((), seed))
         assert spec.check(tasks.plain(world.events), world.capacities) is None
-
-
-# MicroPython
-
-
-def micropython(*words):
-    program = interpreters.command("micropython", "64M")
-    if program is None:
-        pytest.skip("no MicroPython")
-    env = interpreters.environment()
-    env["MICROPYPATH"] = "{0}:{0}/tests/schedules:.frozen".format(interpreters.ROOT)
-    script = str(interpreters.ROOT / "tests" / "schedules" / "micro_tasks.py")
-    command = program + [script, *map(str, words)]
-    p = subprocess.run(
-        command,
-        env=env,
-        cwd=interpreters.ROOT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=250,
-    )
-    return p.returncode, p.stdout
-
-
-@pytest.mark.parametrize("part", range(4))
-def test_schedules_in_micropython_keep_the_rules(part):
-    status, output = micropython("all:%d/4" % part, 300 * TIMES)
-    assert status == 0 and output.endswith(" schedules\n"), output
-
-
-@pytest.mark.parametrize("part", range(4))
-def test_random_schedules_in_micropython_keep_the_rules(part):
-    first = part * 500 * TIMES
-    status, output = micropython("random:%d-%d" % (first, first + 500 * TIMES - 1), 4)
-    assert status == 0 and output == "%d schedules\n" % (2000 * TIMES), output
-
-
-# A timer left armed puts a task twice into asyncio's queue, which is C there and may crash.
-@pytest.mark.parametrize(
-    "fault", [f.__name__ for f in FAULTS if f.__name__ != "timer_not_disarmed"]
-)
-def test_a_fault_is_found_in_micropython(fault):
-    (name, *_) = FAULTS[getattr(sys.modules["tasks_faults"], fault)]
-    status, output = micropython(name, 4000, "--fault", fault)
-    assert status == 1 and "Broken: " in output, output
-    decisions = output.split(" --decisions ")[1].split()[0]
-    status, output = micropython(name, "--decisions", decisions, "--fault", fault)
-    assert status == 1 and "Broken: " in output, output
-    status, output = micropython(name, "--decisions", decisions)
-    assert status == 0, output
