@@ -1,0 +1,103 @@
+"""Lines and branches of the libraries that the test suite reaches; into build/coverage.
+
+    python tools/coverage/run.py [pytest's arguments]
+
+The tests run once, in a copy of the project. There MicroPython gets the packages with marks (see
+instrument.py), whether it runs a network of threads or of coroutines; CPython gets them as they
+are, under coverage.py. Exit status 1 if a package, or all together, are reached by less than
+GOAL % of lines or branches; tests that fail are told, but are `make test`'s affair.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import report
+from instrument import instrument
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "coverage"
+PACKAGES = ("cspcore", "uapycsp", "ufuture", "upycsp", "uthreading")
+# Tests of the tools, the benchmarks and the pages, which use the packages but say little of them.
+LEFT_OUT = ("test_make", "test_gate", "test_harness", "test_docs", "test_board*", "test_bench*")
+
+CONFIG = """
+[run]
+branch = true
+parallel = true
+concurrency = thread
+data_file = {data}
+include = {include}
+disable_warnings = no-data-collected, couldnt-parse, module-not-measured
+
+[report]
+include = {include}
+"""
+
+
+def sources(root=ROOT):
+    """The measured files, relative to the root."""
+    return [p.relative_to(root) for name in PACKAGES for p in sorted((root / name).glob("*.py"))]
+
+
+def copy_project(tree):
+    """Copy what git knows, or would know, of the project."""
+    words = ["git", "ls-files", "-z", "-co", "--exclude-standard"]
+    listed = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name)
+
+
+def put_marks(tree):
+    """Put marks into the packages of a copy; what they mean, by path."""
+    meaning = {}
+    for path in sources():
+        text, marks = instrument((ROOT / path).read_text(encoding="utf-8"), path.as_posix())
+        (tree / path).write_text(text, encoding="utf-8")
+        meaning[path.as_posix()] = marks
+    shutil.copy(pathlib.Path(__file__).with_name("covered_marks.py"), tree)
+    return meaning
+
+
+def environment(build, config):
+    """What makes interpreters under test, and those they start, save what they reached."""
+    env = dict(os.environ)
+    startup = str(pathlib.Path(__file__).with_name("startup"))
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [startup, env.get("PYTHONPATH")]))
+    env["COVERAGE_PROCESS_START"] = str(config)
+    env["COVERED_ROOT"] = str(ROOT)
+    env["COVERED_PACKAGES"] = " ".join(PACKAGES)
+    env["COVERED_MARKS"] = str(build / "marks")
+    return env
+
+
+def measure(build, arguments):
+    """Run the tests in a copy of the project; what the marks mean, and pytest's exit status."""
+    shutil.rmtree(build, ignore_errors=True)
+    tree = build / "tree"
+    for folder in (tree, build / "marks", build / "cpython"):
+        folder.mkdir(parents=True)
+    copy_project(tree)
+    meaning = put_marks(tree)
+    config = build / "coveragerc"
+    include = ", ".join(str(ROOT / name / "*") for name in PACKAGES)
+    config.write_text(CONFIG.format(data=build / "cpython" / "data", include=include))
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    words += ["--ignore-glob=*/{}.py".format(name) for name in LEFT_OUT]
+    env = environment(build, config)
+    return meaning, subprocess.run([*words, *arguments], cwd=tree, env=env).returncode
+
+
+def main(arguments):
+    meaning, status = measure(BUILD, arguments)
+    (BUILD / "meaning.json").write_text(json.dumps(meaning))
+    return report.main(ROOT, BUILD, status)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
