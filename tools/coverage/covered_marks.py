@@ -28,8 +28,7 @@ _file = open("{}/{}".format(FOLDER, _hex(os.urandom(12))), "wb") if FOLDER else 
 
 def save():
     """Write down what was reached, as path, a blank, count, newline, and the marks."""
-    for path in _tables:
-        table = _tables[path]
+    for path, table in _tables.items():
         _file.write("{} {}\n".format(path, len(table)).encode())
         _file.write(table)
     _file.close()
@@ -46,5 +45,7 @@ def _at_exit(other):
     return save_last
 
 
-if FOLDER:
+if FOLDER and hasattr(sys, "atexit"):
     sys.atexit(_at_exit(sys.atexit(None)))
+elif FOLDER:  # CPython, for the test of the marks
+    __import__("atexit").register(save)

@@ -26,7 +26,7 @@ _ENTRY = -1
 
 
 def instrument(source, path):
-    """The source with marks, and what each mark stands for: arcs (from, to) in coverage.py's sense.
+    """The source with marks, and what each mark stands for: an arc (from, to) of coverage.py.
 
     An arc from _ENTRY is a line that was reached, any other a branch that was taken.
     """

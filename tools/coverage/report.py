@@ -1,6 +1,6 @@
 """What was reached on MicroPython, on CPython and on either: a table, and pages of HTML.
 
-    python tools/coverage/report.py      once more, of the data of the last run
+python tools/coverage/report.py      once more, of the data of the last run
 """
 
 import json
@@ -38,28 +38,27 @@ def arcs_of_marks(root, folder, meaning):
     return arcs
 
 
-def make_data(root, build, meaning):
-    """One file of data for each platform, and one for either; their paths by name."""
-    paths = {name: build / "data.{}".format(name) for name in PLATFORMS}
-    for path in paths.values():
-        path.unlink(missing_ok=True)
-    arcs = {
-        "micropython": arcs_of_marks(root, build / "marks", meaning),
-        "cpython": {str(root / path): set() for path in meaning},
-    }
+def collect(root, build, meaning):
+    """The arcs that were reached, by platform and path."""
+    cpython = {str(root / path): set() for path in meaning}
     for file in sorted((build / "cpython").iterdir()):
         data = coverage.CoverageData(str(file))
         data.read()
-        for path in data.measured_files():
-            if path in arcs["cpython"]:
-                arcs["cpython"][path] |= set(data.arcs(path) or ())
-    arcs["either"] = {p: arcs["micropython"][p] | arcs["cpython"][p] for p in arcs["cpython"]}
-    for name, path in paths.items():
-        data = coverage.CoverageData(str(path))
-        data.add_arcs(arcs[name])
-        data.touch_files(arcs[name])  # those that nothing was reached of, too
-        data.write()
-    return paths
+        for path in data.measured_files() & cpython.keys():
+            cpython[path].update(data.arcs(path) or ())
+    micropython = arcs_of_marks(root, build / "marks", meaning)
+    either = {path: micropython[path] | cpython[path] for path in cpython}
+    return {"micropython": micropython, "cpython": cpython, "either": either}
+
+
+def write_data(path, arcs):
+    """Write arcs as coverage.py's file of data."""
+    path.unlink(missing_ok=True)
+    data = coverage.CoverageData(str(path))
+    data.add_arcs(arcs)
+    data.touch_files(arcs)  # those that nothing was reached of, too
+    data.write()
+    return path
 
 
 def figures(root, build, path):
@@ -158,8 +157,10 @@ def table(by_file, say=print):
 def main(root, build, status=0):
     """Report the data of a run; the exit status."""
     meaning = json.loads((build / "meaning.json").read_text())
-    paths = make_data(root, build, meaning)
-    by_platform = {name: figures(root, build, path) for name, path in paths.items()}
+    by_platform = {
+        name: figures(root, build, write_data(build / ("data." + name), arcs))
+        for name, arcs in collect(root, build, meaning).items()
+    }
     by_file = {
         path: {name: by_platform[name][path] for name in PLATFORMS}
         for path in by_platform["either"]

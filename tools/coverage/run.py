@@ -22,7 +22,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "coverage"
 PACKAGES = ("cspcore", "uapycsp", "ufuture", "upycsp", "uthreading")
 # Tests of the tools, the benchmarks and the pages, which use the packages but say little of them.
-LEFT_OUT = ("test_make", "test_gate", "test_harness", "test_docs", "test_board*", "test_bench*")
+LEFT_OUT = (
+    "test_make",
+    "test_gate",
+    "test_harness",
+    "test_docs",
+    "test_board*",
+    "test_bench*",
+    "test_cover_tool",
+)
 
 CONFIG = """
 [run]
