@@ -1,0 +1,160 @@
+"""Rule 11, further: what is used twice, or where it can't be used, raises at once."""
+
+import csp
+
+from rules_support import (
+    AWAITABLE,
+    LIB,
+    idle,
+    join,
+    join_all,
+    raises,
+    sentence,
+    skip,
+    sleep_ms,
+    take,
+    until,
+)
+
+
+@csp.process
+async def returns(v):
+    return v
+
+
+@csp.process
+async def selects(alt):
+    return (await alt.select())[1]
+
+
+async def test_an_alternative_that_two_processes_use_at_once_is_a_runtime_error():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    alt = csp.Alternative(a.read, b.read)
+    h = csp.Spawn(selects(alt))
+    await until(lambda: a.queue_len() == 1)
+    with raises(RuntimeError) as e:
+        await alt.select()
+    assert sentence(e.value)
+    assert a.queue_len() == b.queue_len() == 1
+    await b.write("v")
+    assert await join(h) == "v"
+    assert idle(a, b)
+
+
+def test_a_run_of_nothing_is_a_value_error():
+    with raises(ValueError) as e:
+        csp.run()
+    assert sentence(e.value)
+    assert csp.run(returns(1)) == 1
+
+
+async def start_twice(composite):
+    if AWAITABLE:
+        await composite
+        await composite
+    else:
+        composite.run()
+        composite.run()
+
+
+async def test_a_parallel_or_sequence_is_started_once():
+    ch = csp.BufferedChannel("c")
+    for composite in (
+        csp.Parallel(returns(1)),
+        csp.Parallel(ch.write.alt_pending_write(1)),
+        csp.Sequence(returns(1)),
+        csp.Sequence(returns(1), returns(2)),
+    ):
+        with raises(RuntimeError) as e:
+            await start_twice(composite)
+        assert sentence(e.value)
+    assert ch.queue_len() == 1
+
+
+async def test_one_write_guard_may_stand_twice_in_a_parallel():
+    ch = csp.Channel("c")
+    other = csp.Channel("d")
+    one, two = ch.write.alt_pending_write(1), ch.write.alt_pending_write(2)
+    handles = [csp.Spawn(take(ch.read)), csp.Spawn(take(ch.read)), csp.Spawn(take(ch.read))]
+    writes = csp.Parallel(one, one, two)
+    assert (await writes if AWAITABLE else writes.run().retval) == [0, 0, 0]
+    assert sorted(await join_all(handles)) == [1, 1, 2]
+    # All of them wait.
+    first, second = other.write.alt_pending_write(1), other.write.alt_pending_write(2)
+    h = csp.Spawn(csp.Parallel(first, second, first))
+    await until(lambda: other.queue_len() == 3)
+    for v in (1, 2, 1):
+        assert await other.read() == v
+    assert await join(h) == [0, 0, 0]
+    assert idle(ch, other)
+
+
+async def test_a_process_function_that_is_no_coroutine_function_is_a_type_error():
+    if not AWAITABLE:
+        skip("plain upycsp's are ordinary functions")
+
+    @csp.process
+    def ordinary(cin):
+        return 1
+
+    a, b, c = csp.Channel("a"), csp.Channel("b"), csp.Channel("c")
+    with raises(TypeError) as e:
+        await csp.Parallel(ordinary(a.read))
+    assert sentence(e.value)
+    with raises(TypeError):
+        await csp.Sequence(ordinary(b.read), returns(1))
+    with raises(TypeError):
+        await csp.Spawn(ordinary(c.read))
+    # Rule 5: its neighbours do not wait for it.
+    assert a.poisoned and b.poisoned and c.poisoned
+
+
+def test_spawn_outside_of_a_process_is_a_runtime_error():
+    if LIB != "uapycsp":
+        skip("a thread needs no loop")
+    p = returns(1)
+    with raises(RuntimeError) as e:
+        csp.Spawn(p)
+    assert sentence(e.value)
+    assert csp.run(p) == 1
+
+
+def test_a_timer_takes_either_seconds_or_ms():
+    for words in ({}, {"seconds": 1, "ms": 1000}):
+        with raises(ValueError) as e:
+            csp.Timer(**words)
+        assert sentence(e.value) or "Timer" in str(e.value)
+
+
+async def test_an_upycsp_process_can_await_only_csp_operations():
+    if LIB != "aio":
+        skip("upycsp.aio has no event loop")
+
+    class Foreign:
+        def __await__(self):
+            yield 1
+
+        __iter__ = __await__
+
+    @csp.process
+    async def awaits(cin):
+        await Foreign()
+
+    ch = csp.Channel("c")
+    with raises(RuntimeError) as e:
+        await awaits(ch.read)
+    assert "CSP operations" in str(e.value)
+    assert ch.poisoned
+
+
+async def test_a_user_s_guard_without_methods_of_its_own_is_never_ready():
+    ch = csp.Channel("c")
+    guard = csp.Guard()
+    alt = csp.Alternative(guard, ch.read)
+    h = csp.Spawn(selects(alt))
+    await until(lambda: ch.queue_len() == 1)
+    await sleep_ms(1)
+    assert not h.done()
+    await ch.write(1)
+    assert await join(h) == 1
+    assert idle(ch)

@@ -1,0 +1,109 @@
+"""Rules 4 and 5, further: members that are never started, and handles of what failed."""
+
+import csp
+
+from rules_support import AWAITABLE, LIB, idle, join, raises, skip, take, until
+
+
+class Oops(Exception):
+    pass
+
+
+@csp.process
+async def fails(*ends):
+    raise Oops("fails")
+
+
+@csp.process
+async def returns(v, *ends):
+    return v
+
+
+async def compose(kind, *members):
+    x = kind(*members)
+    return await x if AWAITABLE else x.run().retval
+
+
+async def test_what_a_failed_sequence_does_not_start_poisons_its_ends():
+    a, b, c = csp.Channel("a"), csp.Channel("b"), csp.Channel("c")
+    inner = csp.Sequence(returns(1, b.write), csp.Parallel(returns(2, c.read)))
+    with raises(Oops):
+        await compose(csp.Sequence, returns(0), fails(), returns(1, a.read), inner)
+    assert a.poisoned and b.poisoned and c.poisoned
+
+
+async def test_a_sequence_inside_a_sequence_has_its_own_results():
+    inner = csp.Sequence(returns(1), csp.Parallel(returns(2), returns(3)))
+    assert await compose(csp.Sequence, returns(0), inner) == [0, [1, [2, 3]]]
+
+
+async def test_a_handle_of_a_failed_process_raises_each_time_it_is_asked():
+    h = csp.Spawn(fails())
+    await until(h.done)
+    for _ in range(2):
+        with raises(Oops):
+            await join(h)
+
+
+async def test_a_spawned_process_can_be_cancelled():
+    if LIB != "uapycsp":
+        skip("threads can't be cancelled")
+    ch = csp.Channel("c")
+
+    @csp.process
+    async def waits(cin, cout):
+        await cin()
+
+    other = csp.Channel("other")
+    h = csp.Spawn(waits(ch.read, other.write))
+    await until(lambda: ch.queue_len() == 1)
+    h.cancel()
+    await until(h.done)
+    assert ch.queue_len() == 0
+    assert ch.poisoned and other.poisoned
+    h.cancel()  # once more: nothing
+
+
+async def test_a_join_that_is_cancelled_leaves_the_others_and_the_process():
+    if LIB != "uapycsp":
+        skip("threads can't be cancelled")
+    ch = csp.Channel("c")
+    h = csp.Spawn(take(ch.read))
+
+    async def joins(results):
+        results.append(await h.join())
+
+    first, second = [], []
+    a = csp.Spawn(joins(first))
+    b = csp.Spawn(joins(second))
+    await until(lambda: ch.queue_len() == 1 and len(h._waiting) == 2)
+    a.cancel()
+    await until(a.done)
+    await ch.write("v")
+    await b
+    assert (first, second) == ([], ["v"])
+    assert await h == "v"
+
+
+async def test_a_join_cancelled_after_the_end_does_not_hold_up_the_others():
+    if LIB != "uapycsp":
+        skip("threads can't be cancelled")
+    ch = csp.Channel("c")
+    h = csp.Spawn(take(ch.read))
+
+    async def joins(results):
+        results.append(await h.join())
+
+    got = []
+    a = csp.Spawn(joins([]))
+    b = csp.Spawn(joins(got))
+    await until(lambda: ch.queue_len() == 1 and len(h._waiting) == 2)
+
+    await ch.write("v")
+    while not h.done():
+        await csp.Alternative(csp.Skip()).select()
+    a.cancel()
+    await until(a.done)
+    await b
+    assert got == ["v"]
+    assert idle(ch)
