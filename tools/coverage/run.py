@@ -19,6 +19,10 @@ import report
 from instrument import instrument
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
+
+from harness import interpreters  # noqa: E402
+
 BUILD = ROOT / "build" / "coverage"
 PACKAGES = ("cspcore", "uapycsp", "ufuture", "upycsp", "uthreading")
 # Tests of the tools, the benchmarks and the pages, which use the packages but say little of them.
@@ -31,6 +35,21 @@ LEFT_OUT = (
     "test_bench*",
     "test_cover_tool",
 )
+
+# Says how much memory an import takes.
+ALSO_LEFT_OUT = "tests/test_uthreading_exit.py::test_importing_the_package_is_cheap"
+
+# MicroPython with as much more heap as the marks take, where a test wants a small one.
+ROOMY = """#!/bin/sh
+case "$1 $2" in
+"-X heapsize="*K)
+    n=${{2#heapsize=}}
+    shift 2
+    set -- -X "heapsize=$((${{n%K}} + {room}))K" "$@" ;;
+esac
+exec "{micropython}" "$@"
+"""
+ROOM = 32
 
 CONFIG = """
 [run]
@@ -79,8 +98,15 @@ def environment(build, config):
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [startup, env.get("PYTHONPATH")]))
     env["COVERAGE_PROCESS_START"] = str(config)
     env["COVERED_ROOT"] = str(ROOT)
+    env["COVERED_TREE"] = str(build / "tree")
     env["COVERED_PACKAGES"] = " ".join(PACKAGES)
     env["COVERED_MARKS"] = str(build / "marks")
+    micropython = interpreters.micropython()
+    if micropython:
+        roomy = build / "micropython"
+        roomy.write_text(ROOMY.format(room=ROOM, micropython=micropython))
+        roomy.chmod(0o755)
+        env["MICROPYTHON"] = str(roomy)
     return env
 
 
@@ -92,18 +118,21 @@ def measure(build, arguments):
         folder.mkdir(parents=True)
     copy_project(tree)
     meaning = put_marks(tree)
+    (build / "meaning.json").write_text(json.dumps(meaning))
     config = build / "coveragerc"
     include = ", ".join(str(ROOT / name / "*") for name in PACKAGES)
     config.write_text(CONFIG.format(data=build / "cpython" / "data", include=include))
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     words += ["--ignore-glob=*/{}.py".format(name) for name in LEFT_OUT]
+    words += ["--deselect", ALSO_LEFT_OUT]
     env = environment(build, config)
     return meaning, subprocess.run([*words, *arguments], cwd=tree, env=env).returncode
 
 
 def main(arguments):
-    meaning, status = measure(BUILD, arguments)
-    (BUILD / "meaning.json").write_text(json.dumps(meaning))
+    if not interpreters.micropython():
+        print("There is no MicroPython: only CPython is measured.")
+    _, status = measure(BUILD, arguments)
     return report.main(ROOT, BUILD, status)
 
 

@@ -1,7 +1,7 @@
 """Starts coverage.py in every CPython that the tests start: it stands on PYTHONPATH for that.
 
-The tests run in a copy of the project whose packages have marks for MicroPython; CPython is
-given the packages as they are.
+The tests run in a copy of the project (TREE) whose packages have marks for MicroPython; CPython is
+given the packages as they are, from ROOT.
 """
 
 import _thread
@@ -13,15 +13,19 @@ import threading
 import coverage
 
 ROOT = os.environ["COVERED_ROOT"]
+TREE = os.environ["COVERED_TREE"] + os.sep
 PACKAGES = os.environ["COVERED_PACKAGES"].split()
 
 
 class _AsTheyAre:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name in PACKAGES:
-            return importlib.machinery.PathFinder.find_spec(name, [ROOT])
-        return None
+        if name not in PACKAGES:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is None or not os.path.abspath(spec.origin or "").startswith(TREE):
+            return spec  # a test has its own
+        return importlib.machinery.PathFinder.find_spec(name, [ROOT])
 
 
 sys.meta_path.insert(0, _AsTheyAre)
