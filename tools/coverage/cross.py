@@ -69,13 +69,15 @@ def install(folder=PACKAGE):
     for program in ("node", "npm"):
         if not shutil.which(program):
             return "there is no {} on the PATH.".format(program)
-    if (folder / "node_modules").exists():
+    if (folder / "node_modules" / "@micropython").exists():
         return None
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(WEB / "package.json", folder)
     words = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--silent"]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
-    if done.returncode:
+    words += ["--fetch-retries=0", "--fetch-timeout=30000"]
+    try:
+        subprocess.run(words, cwd=folder, check=True, capture_output=True, timeout=120)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         shutil.rmtree(folder / "node_modules", ignore_errors=True)
         return "npm could not fetch MicroPython for WebAssembly; is there a network?"
     return None

@@ -71,13 +71,9 @@ def sources(root=ROOT):
 
 
 def copy_project(tree):
-    """Copy what git knows, or would know, of the project."""
-    words = ["git", "ls-files", "-z", "-co", "--exclude-standard"]
-    listed = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, tree / name)
+    """Copy the project without what was made there."""
+    made = shutil.ignore_patterns("build", ".*", "__pycache__", "results")
+    shutil.copytree(ROOT, tree, ignore=made, symlinks=True)
 
 
 def put_marks(tree):
@@ -114,7 +110,7 @@ def measure(build, arguments):
     """Run the tests in a copy of the project; what the marks mean, and pytest's exit status."""
     shutil.rmtree(build, ignore_errors=True)
     tree = build / "tree"
-    for folder in (tree, build / "marks", build / "cpython"):
+    for folder in (build / "marks", build / "cpython"):
         folder.mkdir(parents=True)
     copy_project(tree)
     meaning = put_marks(tree)
