@@ -69,10 +69,16 @@ def starts(f, *args):
 def is_well():
     """Whether the calling thread still waits and is woken as it should."""
     ch = Channel("well")
-    t, _ = starts(ch.write, "a value")
+
+    def partner():
+        until(lambda: ch.queue_len() == 1)
+        ch.verify()
+        ch.write("a value")
+        until(lambda: ch.queue_len() == 1)
+        return ch.read()
+
+    t, box = starts(partner)
     assert ch.read() == "a value"
-    t.join()
-    t, box = starts(ch.read)
     assert ch.write("another") == 0
     t.join()
     assert box == ["another"]
@@ -311,19 +317,20 @@ def test_a_parallel_interrupted_after_all_was_paired_leaves_its_thread_well():
     assert (a.read(), b.read()) == (1, 2)
 
 
-def test_a_parallel_of_processes_and_a_guard_can_be_interrupted():
+def test_the_processes_of_an_interrupted_parallel_go_on_and_tell_nobody_of_their_end():
     a, b = Channel("a"), Channel("b")
 
     @process
     def reads(cin):
         return cin()
 
-    with interrupted(lambda: until(lambda: b.queue_len() == 1)):
-        Parallel(a.read, reads(b.read)).run()
-    assert (a.queue_len(), b.queue_len()) == (0, 1)
-    b.write(1)  # the process goes on, and tells nobody of its end
-    until(lambda: b.queue_len() == 0)
-    is_well()
+    for guards in ([], [a.read]):
+        with interrupted(lambda: until(lambda: b.queue_len() == 1)):
+            Parallel(*guards + [reads(b.read)]).run()
+        assert (a.queue_len(), b.queue_len()) == (0, 1)
+        b.write(1)
+        until(lambda: kept.counts()[1] == 0)
+        is_well()
 
 
 def test_an_interrupted_join_leaves_the_other_joins_waiting():
