@@ -22,6 +22,7 @@ from coverage.parser import PythonParser
 
 WEB = pathlib.Path(__file__).with_name("web")
 PACKAGE = run.ROOT / "build" / "web"  # where npm puts it
+LONG = "random"  # tests that play for long take minutes under settrace
 TESTS = ("test_cspcore", "test_cspcore_choice")
 
 
@@ -89,13 +90,13 @@ def functions(module):
     from harness import collect
 
     source = collect.Source(run.ROOT / "tests" / (module + ".py"))
-    return [(name, is_async) for name, is_async, _ in source.functions]
+    return [(name, is_async) for name, is_async, _ in source.functions if LONG not in name]
 
 
 def by_marks(build, modules):
     """The lines and the branches that the marks of the Unix port tell, by path."""
     files = ["tests/{}.py".format(name) for name in modules]
-    meaning, status = run.measure(build, [*files, "-k", "micropython"])
+    meaning, status = run.measure(build, [*files, "-k", "micropython and not " + LONG])
     arcs = report.arcs_of_marks(pathlib.Path(), build / "marks", meaning)
     lines = {path: {to for start, to in found if start < 0} for path, found in arcs.items()}
     taken = {path: {arc for arc in found if arc[0] > 0} for path, found in arcs.items()}
