@@ -65,15 +65,17 @@ class Alternative(Composed, engine.Parked, Choice):
                 if self._own:
                     self.disable_all()
             i = self._chosen
+            if fair:
+                self._next = i + 1 if i + 1 < len(self.guards) else 0
             v = self.result()
         else:
+            if fair:
+                self._next = i + 1 if i + 1 < len(self.guards) else 0
             v, party = self.commit(i)
             if party is not None:
                 engine.wake(party)
             if self._own and isinstance(self.guards[i], (Skip, Timer)):
                 yield turn()  # or a loop that polls would let nobody else run
-        if fair:
-            self._next = i + 1 if i + 1 < len(self.guards) else 0
         # A name more, and the generator would not fit where one of an operation was: in 5x200 the
         # search of the heap for it took 35000 of 72000 instructions a select, now 12000 of 46000.
         party = self.guards[i]

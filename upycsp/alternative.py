@@ -28,6 +28,8 @@ class Alternative(Choice):
                 raise RuntimeError("an alternative is used by one process at a time")
             i = self.poll(self._next if fair else 0)
             if i >= 0:
+                if fair:
+                    self._next = i + 1 if i + 1 < len(self.guards) else 0
                 v, party = self.commit(i)
             else:
                 if self._limit is not None:
@@ -46,11 +48,11 @@ class Alternative(Choice):
                 self._me = None
                 if self._own:
                     self.disable_all()
+            if fair:
+                self._next = i + 1 if i + 1 < len(self.guards) else 0
             v = self.result()
         elif party is not None:
             party.wake()
-        if fair:
-            self._next = i + 1 if i + 1 < len(self.guards) else 0
         return self.guards[i], v
 
     pri_select = select

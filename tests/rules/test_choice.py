@@ -609,6 +609,40 @@ async def fair_counts(a, b, c, log, n):
         ch.poison()
 
 
+async def test_fair_select_passes_on_from_a_poisoned_guard():
+    a, b, c = three()
+    alt = csp.Alternative(a.read, b.read, c.read)
+    writers = await waiting_writers(b, ["v"]) + await waiting_writers(c, ["v"])
+    a.poison()
+    got = []
+    for _ in range(4):
+        got.append(await fair_or_poison(alt))
+    assert got == [POISONED, b.read, c.read, POISONED]
+    for h in writers:
+        await join(h)
+    # It passes on, too, if the poison came while it waited.
+    alt = csp.Alternative(b.read, c.read)
+    h = await posted(b, waits_for(alt), 1)
+    b.poison()
+    assert await join(h) == POISONED
+    writers = await waiting_writers(c, ["v"])
+    assert await fair_or_poison(alt) is c.read
+    await join(writers[0])
+
+
+async def fair_or_poison(alt):
+    try:
+        g, v = await alt.fair_select()
+        return g
+    except csp.PoisonException:
+        return POISONED
+
+
+@csp.process
+async def waits_for(alt):
+    return await fair_or_poison(alt)
+
+
 async def test_fair_select_waits_and_withdraws_like_select():
     a, b, c = three()
     guard = b.write.alt_pending_write("out")
