@@ -12,6 +12,21 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from schedules import faults  # noqa: E402
+
+arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+arguments.add_argument("programs", nargs="*", default=[])
+arguments.add_argument("--bound", type=int, help="pre-emptions, in place of the program's")
+arguments.add_argument("--lines", action="store_true", help="points between lines, too")
+more = int(os.environ.get("SCHEDULES", "1"))
+arguments.add_argument("--more", type=int, default=more, help="times as many by chance")
+arguments.add_argument("--replay", help="a schedule, as a failure has printed it")
+arguments.add_argument("--fault", help="a fault of faults.py to be seeded")
+arguments.add_argument("--verbose", action="store_true", help="with --replay: all points")
+args = arguments.parse_args()
+if args.fault:
+    faults.seed(args.fault)  # before the library is loaded
+
 from schedules import world  # noqa: E402
 from schedules import programs_channels, programs_processes, programs_threads  # noqa: E402, F401
 from schedules.programs import PROGRAMS  # noqa: E402
@@ -25,9 +40,11 @@ class Failure(Exception):
     """A schedule that should not be."""
 
 
-def command(program, switches, fault):
+def command(program, switches):
     text = "python %s %s --replay %s" % (HERE, program.name, as_text(switches))
-    return text + (" --fault " + fault if fault else "")
+    if args.lines:
+        text += " --lines"
+    return text + (' --fault "%s"' % args.fault if args.fault else "")
 
 
 def as_text(switches):
@@ -40,87 +57,81 @@ def as_switches(text):
     return [tuple([int(n) for n in s.split(":")]) for s in text.split(",")]
 
 
-def attempt(program, strategy, known, fault, how):
-    """Run one schedule; its World. Raises Failure."""
+def attempt(program, strategy, known, how):
+    """Run one schedule. Raises Failure."""
     problem, w = world.run(program.build, strategy, known)
     if problem:
-        again = command(program, strategy.switches, fault)
+        again = command(program, strategy.switches)
         raise Failure("%s, %s:\n%s\nagain: %s" % (program.name, how, problem, again))
-    return w
 
 
-def depth_first(program, bound, known, fault, most=None):
-    """All schedules with at most `bound` pre-emptions; (how many, whether these are all)."""
+def depth_first(program, bound, known):
+    """All schedules with at most `bound` pre-emptions; how many these are."""
     s = DepthFirst(bound)
-    n = 0
+    n = 1
     while True:
-        n += 1
         how = "schedule %d of those with at most %d pre-emptions" % (n, bound)
-        attempt(program, s, known, fault, how)
+        attempt(program, s, known, how)
         if not s.advance():
-            return n, True
-        if most is not None and n >= most:
-            return n, False
+            return n
+        n += 1
 
 
-def by_chance(program, first, count, known, fault):
-    attempt(program, Replay([]), known, fault, "the plain schedule")
+def by_chance(program, count, known):
+    """Schedules by the seeds from 0 on; how many of them were different."""
+    attempt(program, Replay([]), known, "the plain schedule")
     points = world.scheduler.steps
-    for seed in range(first, first + count):
-        attempt(program, Chance(seed, points), known, fault, "seed %d" % seed)
-    return count
+    seen = set()
+    for seed in range(count):
+        s = Chance(seed, points)
+        attempt(program, s, known, "seed %d" % seed)
+        seen.add(tuple(s.switches))
+    return len(seen)
 
 
-def explore(program, more=1, bound=None, fault=None):
+def explore(program):
     """All that belongs to a program; prints a line, returns the number of schedules."""
     known = {}
     start = time.process_time()
-    n = 0
+    bound = program.line_bound if args.lines else program.bound
+    bound = bound if args.bound is None else args.bound
+    n = m = 0
     words = []
-    bound = program.bound if bound is None else bound
     if bound is not None:
-        for b in range(bound + 1):
-            n, _ = depth_first(program, b, known, fault)
+        for b in range(bound + 1):  # the simplest failure first
+            n = depth_first(program, b, known)
         words.append("%d with up to %d pre-emptions" % (n, bound))
-    chance = program.chance * more
+    chance = (program.line_chance if args.lines else program.chance) * args.more
     if chance:
-        by_chance(program, 0, chance, known, fault)
-        words.append("%d by chance" % chance)
+        m = by_chance(program, chance, known)
+        words.append("%d by chance" % m)
+    seconds = time.process_time() - start
     print(
-        "%-28s %7d schedules (%s), %d histories, %.1f s"
-        % (program.name, n + chance, ", ".join(words), len(known), time.process_time() - start)
+        "%-42s %6d schedules (%s), %d histories, %.1f s"
+        % (program.name, n + m, ", ".join(words), len(known), seconds)
     )
-    return n + chance
+    return n + m
 
 
-def replay(program, switches, verbose):
+def replay(program, switches):
     s = Replay(switches)
-    problem, w = world.run(program.build, s, {}, verbose)
+    problem, w = world.run(program.build, s, {}, args.verbose)
     print(text(w.history))
     print(problem or "nothing is wrong")
     return 1 if problem else 0
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("programs", nargs="*", default=[])
-    parser.add_argument("--bound", type=int)
-    parser.add_argument("--more", type=int, default=int(os.environ.get("SCHEDULES", "1")))
-    parser.add_argument("--replay")
-    parser.add_argument("--fault")
-    parser.add_argument("--verbose", action="store_true")
-    args = parser.parse_args()
-    if args.fault:
-        from schedules import faults
-
-        faults.FAULTS[args.fault].seed()
+    if args.lines:
+        folders = [os.path.join(world.ROOT, name) + os.sep for name in world.OWN]
+        world.scheduler.trace_lines(tuple(folders))
     chosen = [PROGRAMS[name] for name in args.programs or PROGRAMS]
     if args.replay:
-        return replay(chosen[0], as_switches(args.replay), args.verbose)
+        return replay(chosen[0], as_switches(args.replay))
     total = 0
     try:
         for p in chosen:
-            total += explore(p, args.more, args.bound, args.fault)
+            total += explore(p)
     except Failure as er:
         print(er)
         return 1

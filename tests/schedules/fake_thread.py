@@ -16,7 +16,7 @@ import _thread as real
 import sys
 import types
 
-STEPS = 20000  # more than any program needs: else it runs in circles
+STEPS = 100000  # more than any program needs: else it runs in circles
 LIMIT_MS = 20000  # virtual
 
 
@@ -47,6 +47,7 @@ class FakeThread:
         while True:
             self.baton.acquire()
             s = self.scheduler
+            sys.settrace(s.tracer)
             try:
                 if not s.over:
                     self.body()
@@ -63,6 +64,7 @@ class FakeLock:
     """As `_thread.lock`, with a point before an acquire and after a release."""
 
     name = None
+    sleeper = None  # who waits for it
     bolt = False  # whether it was made to sleep on: acquired as soon as made
 
     def __init__(self, scheduler):
@@ -86,10 +88,12 @@ class FakeLock:
             return True
         if blocking:
             me.wants = self
-            if self.held and s.on_park is not None:
-                s.on_park(me, self)
+            if self.held:
+                self.sleeper = me
+                if s.on_park is not None:
+                    s.on_park(me, self)
         s.point(self, "acquire")
-        me.wants = None
+        me.wants = self.sleeper = None
         if me.interrupt is not None:
             er = me.interrupt
             me.interrupt = None
@@ -115,6 +119,11 @@ class FakeLock:
     def __exit__(self, *args):
         self.release()
 
+    def release_sleeper(self):
+        """For a seeded fault: a release that does nothing unless somebody sleeps already."""
+        if self.sleeper is not None:
+            self.release()
+
     def locked(self):
         return self.held
 
@@ -128,6 +137,7 @@ class Scheduler:
         self.over = False
         self.steps = 0
         self.on_park = None  # called when a thread has to wait for a lock
+        self.tracer = None
         self.wake_me = real.allocate_lock()
         self.wake_me.acquire()
 
@@ -205,6 +215,25 @@ class Scheduler:
                 t.interrupt = exception
                 return True
         return False
+
+    # Points between the lines of some files
+
+    def trace_lines(self, folders):
+        """From now on there is a point before each line of the files in some folders, too."""
+
+        def tracer(frame, event, arg):
+            return on_line if frame.f_code.co_filename.startswith(folders) else None
+
+        def on_line(frame, event, arg):
+            if event == "line" and not self.over:
+                step = self.steps + 1
+                if self.strategy.asks_line(step):
+                    self.point(None, "line %d of %s" % (frame.f_lineno, frame.f_code.co_name))
+                else:
+                    self.steps = step
+            return on_line
+
+        self.tracer = tracer
 
     # Points. A thread calls this and goes on when it is chosen again.
 

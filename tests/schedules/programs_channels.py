@@ -35,14 +35,14 @@ ENDINGS = [(how, (how,)) for how in ("channel", "read", "write", "close")]
 # Reads and writes
 
 
-@program(bound=4)
+@program(bound=4, lines=2)
 def pair(w):
     w.channel()
     w.thread("w", writes, 1)
     w.thread("r", reads, 1)
 
 
-@program(bound=3, chance=300)
+@program(bound=3, chance=300, lines=1)
 def stream(w):
     w.channel()
     w.thread("w", writes, 1, 2, 3)
@@ -127,7 +127,7 @@ def one_guard_twice(w):
     w.thread("r", reads, 1)
 
 
-@program(bound=3, chance=300)
+@program(bound=3, chance=300, lines=1)
 def select_meets_select(w):
     w.channel("a")
     w.channel("b")
@@ -173,7 +173,7 @@ def self_select_alone(w):
     w.thread("l", lambda p: p.len("a"))
 
 
-@program(bound=3, chance=300)
+@program(bound=3, chance=300, lines=1)
 def two_self_selects(w):
     w.channel()
     w.thread("s", self_select, 1)
@@ -207,15 +207,15 @@ def fair_selects(w):
 @program(bound=2, chance=300)
 def select_with_a_timer(w):
     w.channel()
-    w.thread("s", lambda p: (p.select(A, ("timer", 10)), p.select(A, ("timer", 20))))
+    w.thread("s", lambda p: (p.select(A, ("timer", 1)), p.select(A, ("timer", 2))))
     w.thread("w", writes, 1)
 
 
 @program(bound=2, chance=500)
 def select_with_two_timers(w):
     w.channel()
-    w.thread("s", lambda p: p.select(A, ("timer", 10), ("timer", 5)))
-    w.thread("t", lambda p: p.select(("timer", 10), write("a", 1)))
+    w.thread("s", lambda p: p.select(A, ("timer", 2), ("timer", 1)))
+    w.thread("t", lambda p: p.select(("timer", 1), write("a", 1)))
 
 
 @program(bound=3)
@@ -268,6 +268,23 @@ def ends_beside_self_selects(w, how):
     w.channel()
     w.thread("s", self_select, 1)
     w.thread("t", self_select, 2)
+    w.thread("p", poisons, how)
+
+
+@family(ENDINGS, bound=1, chance=200)
+def ends_and_goes_on(w, how):
+    w.channel("a")
+    w.channel("b")
+
+    def goes_on(p):
+        try:
+            p.read("a")
+        except PoisonException:
+            p.read("b")
+
+    w.thread("q", goes_on)
+    w.thread("r", goes_on)
+    w.thread("w", lambda p: (p.write("b", 1), p.write("b", 2)))
     w.thread("p", poisons, how)
 
 
@@ -432,7 +449,7 @@ def interrupted_select(w):
 @program(bound=1, chance=500)
 def interrupted_select_with_a_timer(w):
     w.channel()
-    w.thread("s", survives, lambda p: p.select(A, ("timer", 10)))
+    w.thread("s", survives, lambda p: p.select(A, ("timer", 1)))
     w.thread("w", writes, 1)
     w.thread("i", interrupts, "s")
 

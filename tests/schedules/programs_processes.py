@@ -2,7 +2,7 @@
 
 import upycsp
 from schedules.programs import family, program
-from schedules.world import kept, plugnplay
+from schedules.world import kept, plugnplay, processes
 from upycsp import DeadlockError, Parallel, PoisonException, Sequence, Spawn, run
 from uthreading import Thread
 
@@ -32,6 +32,11 @@ def raised(kind, f, *args):
 
 
 BOARD = [("blocks", (False,)), ("polls", (True,))]  # whether the main thread polls, as on a board
+
+
+@program(bound=2, chance=200, lines=1)
+def run_one(w):
+    w.main(lambda: w.expect(run(w.process("x", lambda p: 5)) == 5, "wrong value"))
 
 
 @family(BOARD, bound=1, chance=400)
@@ -192,6 +197,8 @@ def spawn_that_fails_unasked(w):
 @family(BOARD, chance=1000)
 def failure_beside_a_neighbour(w, polls):
     kept.poll_in_main(polls)
+    if not polls:
+        processes._watches = True  # nobody helps: no watchdog is started
     w.channel()
 
     def fails(p):
@@ -309,8 +316,12 @@ def deadlock_of_selects_and_parallels(w):
 def no_deadlock_while_a_timer_runs(w):
     w.channel()
 
+    def reads(p):
+        if p.select(CIN, ("timer", 1200)) is None:
+            p.read("a")
+
     def main():
-        s = w.process("s", lambda p: (p.select(CIN, ("timer", 1200)), p.read("a")), [CIN])
+        s = w.process("s", reads, [CIN])
         t = w.process("t", lambda p: (p.select(("timer", 1700)), p.write("a", 1)), [COUT])
         run(s, t)
 

@@ -88,9 +88,9 @@ def join_by_three(w):
 @program(bound=2, chance=400)
 def join_with_a_timeout(w):
     def main():
-        t = Thread(target=lambda: kept.sleep_ms(10))
+        t = Thread(target=lambda: kept.sleep_ms(2))
         t.start()
-        t.join(0.01)
+        t.join(0.002)
         t.join()
         w.expect(not t.is_alive(), "alive after join")
 
@@ -114,7 +114,7 @@ def event_set_while_two_wait(w):
 def event_with_a_timeout(w):
     e = Event()
     got = []
-    w.thread("p", lambda p: got.append(e.wait(0.01)))
+    w.thread("p", lambda p: got.append(e.wait(0.001)))
     w.thread("s", lambda p: e.set())
     w.must_end()
     w.at_end(lambda: w.expect(got in ([True], [False]), "got %r" % got))
@@ -145,13 +145,13 @@ def lock_with_a_timeout(w):
     got = []
 
     def tries(p):
-        if lock.acquire(timeout=0.005):
+        if lock.acquire(timeout=0.001):
             got.append(1)
             lock.release()
 
     def holds(p):
         with lock:
-            kept.sleep_ms(5)
+            kept.sleep_ms(1)
 
     w.thread("h", holds)
     w.thread("p", tries)
@@ -165,8 +165,8 @@ def lock_with_a_timeout(w):
 def semaphore_permits(w):
     s = Semaphore(0)
     got = []
-    w.thread("p", lambda p: got.append(s.acquire(timeout=0.005)))
-    w.thread("q", lambda p: got.append(s.acquire(timeout=0.005)))
+    w.thread("p", lambda p: got.append(s.acquire(timeout=0.001)))
+    w.thread("q", lambda p: got.append(s.acquire(timeout=0.001)))
     w.thread("r", lambda p: s.release())
     w.must_end()
 
@@ -214,7 +214,7 @@ def condition_with_a_timeout(w):
             woken.append(("patient", "q" in woken))
             c.notify()
 
-    w.thread("p", waits, 0.005)
+    w.thread("p", waits, 0.001)
     w.thread("q", waits, None)
     w.thread("n", notifies)
 
@@ -305,7 +305,7 @@ def barrier_with_a_timeout(w):
         except BrokenBarrierError:
             got.append("broken")
 
-    w.thread("p", waits, 0.005)
+    w.thread("p", waits, 0.001)
     w.thread("q", waits, None)
     w.must_end()
     w.at_end(lambda: w.expect(sorted(got, key=str) in ([0, 1], ["broken"] * 2), "got %r" % got))
@@ -339,7 +339,7 @@ def timer_and_cancel(w):
     called = []
 
     def main():
-        t = Timer(0.005, called.append, (1,))
+        t = Timer(0.001, called.append, (1,))
         t.start()
         t.cancel()
         t.join()
@@ -357,7 +357,7 @@ def alarms(w):
     stopped = []
     a = clock.Alarm(lambda alarm: rung.append("a"))
     b = clock.Alarm(lambda alarm: rung.append("b"))
-    w.thread("p", lambda p: (a.start(5), b.start(3)))
+    w.thread("p", lambda p: (a.start(2), b.start(1)))
     w.thread("q", lambda p: stopped.append(a.stop()))
 
     def judge():

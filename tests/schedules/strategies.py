@@ -1,6 +1,7 @@
 """Who goes on at a point: depth-first search, chance, or what a failure has printed.
 
-`asks(step)` may be false where the thread that runs shall go on if it can: that is quicker.
+`asks(step)` may be false where the thread that runs shall go on if it can: that is quicker;
+`asks_line` is asked instead between two lines, where no lock is touched.
 `choose(step, threads, free, awake)` picks one; the first `free` of them cost nothing, each other
 one is a pre-emption; those after the first `awake` sleep, and would wake early. `switches` then
 holds where another than the first was picked: a schedule.
@@ -29,6 +30,8 @@ class DepthFirst:
 
     def asks(self, step):
         return self.left > 0
+
+    asks_line = asks
 
     def choose(self, step, threads, free, awake):
         n = len(threads) if self.left else free
@@ -83,6 +86,9 @@ class Chance:
     def asks(self, step):
         return True
 
+    def asks_line(self, step):
+        return self.random.randrange(16) == 0 if self.dice else step in self.changes
+
     def choose(self, step, threads, free, awake):
         r = self.random
         if self.dice:
@@ -120,6 +126,8 @@ class Replay:
 
     def asks(self, step):
         return step in self.wanted
+
+    asks_line = asks
 
     def choose(self, step, threads, free, awake):
         wanted = self.wanted.get(step)

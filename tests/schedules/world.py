@@ -326,7 +326,7 @@ class World:
                 c.verify()
             except AssertionError as er:
                 yield "channel %s: %s" % (name, er)
-        yield from self.bolts_left([t.ident for t in scheduler.waiting])
+        yield from self.bolts_left()
         w = kept._idle
         while w is not None:
             if not w.bolt.held:
@@ -335,13 +335,16 @@ class World:
         if scheduler.threads[0].done and self.all_ended() and not processes._alive.is_empty():
             yield "processes are listed that have ended"
 
-    def bolts_left(self, waiting):
+    def bolts_left(self):
         for ident, o in wait.offers.items():
             t = scheduler.threads[ident - 1]
-            if not o.wake.__self__.held:
+            bolt = o.wake.__self__
+            if not bolt.held:
                 yield "the bolt of %s stands open" % t.name
-            if ident in waiting and o.waits() or o.on is not None:
+            if t in scheduler.waiting and t.wants is bolt:
                 continue
+            if o.on is not None:
+                yield "%s seems to wait on %r" % (t.name, o.on)
             if o.value is not channel.WAITING:
                 yield "%s keeps the value %r" % (t.name, o.value)
             if o.next is not None:

@@ -1,0 +1,263 @@
+"""Faults that the exploration has to find: edits of the library's text, made while it is loaded.
+
+    FAULTS[name] = (a program that shows it, module, text, what stands there instead)
+
+A text that is not there exactly once is an error: the fault is to be written anew then. Those in
+LINES need points between the lines of the library, too, where no lock is touched.
+"""
+
+import importlib.abc
+import importlib.machinery
+import sys
+
+CHANNEL = "upycsp.channel"
+CORE = "cspcore.channel"
+CHOICE = "cspcore.choice"
+BUFFERED = "cspcore.buffered"
+ALTERNATIVE = "upycsp.alternative"
+PROCESS = "upycsp.process"
+WAIT = "upycsp.wait"
+KEPT = "uthreading.kept"
+WAITING = "uthreading.waiting"
+SYNC = "uthreading.sync"
+
+FAULTS = {
+    "a wake reaches only who sleeps already": (
+        "pair",
+        WAIT,
+        "        self.wake = bolt.release  #",
+        "        self.wake = bolt.release_sleeper  #",
+    ),
+    "next is cleared after the wake": (
+        "ends_and_goes_on_channel",
+        WAIT,
+        "        party.next = None  # before it is woken: then the offer is its thread's again\n"
+        "        party.wake()\n",
+        "        party.wake()\n        party.next = None\n",
+    ),
+    "an end lends one thread's offer to another": (
+        "two_readers",
+        CHANNEL,
+        "                if o.ident != get_ident():\n"
+        "                    o = self._remember()\n"
+        "                o.channel = x\n",
+        "                if o.ident is None:\n"
+        "                    o = self._remember()\n"
+        "                o.channel = x\n",
+    ),
+    "a value stays in an offer": (
+        "interrupted_read",
+        WAIT,
+        "            value = self.value\n            self.value = WAITING\n",
+        "            value = self.value\n",
+    ),
+    "the losers of a choice stay": (
+        "select_beside_a_reader",
+        CHOICE,
+        "        self._chosen = i\n        self.withdraw()\n",
+        "        self._chosen = i\n        self.waits = False\n",
+    ),
+    "select takes the last of the ready guards": (
+        "select_of_two_writers",
+        CHOICE,
+        "                if ch._writers is not None:\n                    return i\n"
+        "                i += 1\n            return -1\n",
+        "                if ch._writers is not None:\n                    start = i + 1\n"
+        "                i += 1\n            return start - 1\n",
+    ),
+    "select looks and posts in two steps": (
+        "select_of_two_writers",
+        ALTERNATIVE,
+        "                self._me = me = own()\n                me.on = self\n",
+        "                self._me = me = own()\n                lock.release()\n"
+        "                lock.acquire()\n                me.on = self\n",
+    ),
+    "fair_select is not fair": (
+        "fair_selects",
+        ALTERNATIVE,
+        "i = self.poll(self._next if fair else 0)",
+        "i = self.poll(0)",
+    ),
+    "a stack instead of a queue": (
+        "two_writers",
+        CORE,
+        "    last = last_of(head)\n    offer.prev = last\n    head.prev = offer  # these",
+        "    offer.next = head\n    head.prev = offer\n    return offer\n"
+        "    last = last_of(head)\n    offer.prev = last\n    head.prev = offer  # these",
+    ),
+    "poison undoes a pairing": (
+        "ends_beside_a_pair_channel",
+        CHANNEL,
+        "            x = o.value\n            o.value = WAITING\n            if x is POISON:\n",
+        "            x = o.value\n            o.value = WAITING\n"
+        "            if x is POISON or o.channel.poisoned:\n",
+    ),
+    "poison forgets waiting writers": (
+        "ends_beside_a_pair_read",
+        CORE,
+        "                chain = self._end_offer(o, chain)\n",
+        "                self.withdraw(o)\n",
+    ),
+    "close poisons waiting writers": (
+        "ends_in_a_crowd_close",
+        CHANNEL,
+        "            chain = self.end_close()\n",
+        "            chain = self.end_writing()\n",
+    ),
+    "a buffer has one place more": (
+        "buffer_of_1",
+        BUFFERED,
+        "room = self.capacity is None or self._count < self.capacity",
+        "room = self.capacity is None or self._count <= self.capacity",
+    ),
+    "a write end's poison drops the buffer": (
+        "buffer_ends_of_2_write",
+        CHANNEL,
+        "            chain = self._channel.end_writing()\n",
+        "            chain = self._channel.end_all()\n",
+    ),
+    "a paired value is lost by an interrupt": (
+        "interrupted_select",
+        ALTERNATIVE,
+        "                    party = o.channel.give_back(Given(o.channel, READ), o.value)\n",
+        "                    pass\n",
+    ),
+    "an interrupted offer stays": (
+        "interrupted_write",
+        WAIT,
+        "                self.channel.withdraw(self)\n                return\n",
+        "                return\n",
+    ),
+    "a Parallel ends with its first operation": (
+        "parallel_reads",
+        "cspcore.group",
+        "        return None if left else self.party()\n",
+        "        return self.party()\n",
+    ),
+    "join looks before it locks": (
+        "spawn_and_join_blocks",
+        PROCESS,
+        "        with lock:\n            self._asked = True\n            me = None\n"
+        "            if not self._ended:\n",
+        "        ended = self._ended\n        with lock:\n            self._asked = True\n"
+        "            me = None\n            if not ended:\n",
+    ),
+    "a dying process poisons nothing": (
+        "failure_beside_a_neighbour_blocks",
+        "cspcore.process",
+        "        if self._propagate and self._args is not None:\n",
+        "        if False:\n",
+    ),
+    "the watchdog overlooks timers": (
+        "no_deadlock_while_a_timer_runs",
+        PROCESS,
+        "        if on._own:\n            return None\n",
+        "",
+    ),
+    "the watchdog overlooks threads": (
+        "no_deadlock_where_others_write_by_a_thread",
+        PROCESS,
+        "    if not waits or _threads_run():\n",
+        "    if not waits:\n",
+    ),
+    "the watchdog sees nothing": (
+        "deadlock_blocks",
+        PROCESS,
+        "        chain = _find_deadlock() if _runs else None\n",
+        "        chain = None\n",
+    ),
+    "a kept thread is woken before it has its job": (
+        "threads_started_by_two",
+        KEPT,
+        "    w.below = None\n    w.job = fn\n    w.after = after\n    w.bolt.release()\n",
+        "    w.bolt.release()\n    w.below = None\n    w.job = fn\n    w.after = after\n",
+    ),
+    "a timeout opens the bolt of one who was granted": (
+        "event_with_a_timeout",
+        WAITING,
+        "        if self._leave():\n            self.bolt.release()\n",
+        "        self._leave()\n        self.bolt.release()\n",
+    ),
+    "an event looks before it locks": (
+        "event_set_while_two_wait",
+        SYNC,
+        "        with self._queue.mutex:\n            if self._flag:\n"
+        "                return True\n",
+        "        if self._flag:\n            return True\n        with self._queue.mutex:\n",
+    ),
+    "a condition lets go before it queues": (
+        "condition_queue",
+        SYNC,
+        "waiter = self._queue.enter()\n        if limited:\n",
+        "saved = self._let_go()\n            self._take_back(saved)\n"
+        "            waiter = self._queue.enter()\n        if limited:\n",
+    ),
+    "a release both hands over and frees": (
+        "exclusion_by_lock",
+        "uthreading.lock",
+        "                n -= len(granted)\n",
+        "                pass\n",
+    ),
+    "a write without the lock": (
+        "pair",
+        CHANNEL,
+        "        with lock:\n            o = self._channel._readers\n",
+        "        if True:\n            o = self._channel._readers\n",
+    ),
+    "a read without the lock": (
+        "two_readers",
+        CHANNEL,
+        "        with lock:\n            o = x._writers\n",
+        "        if True:\n            o = x._writers\n",
+    ),
+    "poison without the lock": (
+        "ends_beside_a_pair_channel",
+        CHANNEL,
+        "        with lock:\n            chain = self.end_all()\n",
+        "        if True:\n            chain = self.end_all()\n",
+    ),
+    "a Parallel counts without the lock": (
+        "run_one",
+        PROCESS,
+        "        with lock:\n            self.left -= 1\n",
+        "        if True:\n            self.left -= 1\n",
+    ),
+}
+
+LINES = (
+    "a write without the lock",
+    "a read without the lock",
+    "poison without the lock",
+    "a Parallel counts without the lock",
+)
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    edit = None
+
+    def get_code(self, fullname):
+        text, instead = self.edit
+        source = self.get_source(fullname)
+        if source.count(text) != 1:
+            raise AssertionError("%s: the text of the fault is not there once" % fullname)
+        return compile(source.replace(text, instead), self.path, "exec")
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, module, edit):
+        self.module = module
+        self.edit = edit
+
+    def find_spec(self, name, path, target=None):
+        if name != self.module:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        spec.loader = _Loader(name, spec.loader.path)
+        spec.loader.edit = self.edit
+        return spec
+
+
+def seed(name):
+    """Put a fault into what is loaded from now on."""
+    _, module, text, instead = FAULTS[name]
+    sys.meta_path.insert(0, _Finder(module, (text, instead)))

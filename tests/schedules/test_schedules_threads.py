@@ -1,0 +1,74 @@
+"""upycsp and uthreading keep their promises in every schedule that explore.py makes them run.
+
+    python tests/schedules/explore.py              # the same by hand, with a table
+    SCHEDULES=20 make test ARGS="-k schedules"     # 20 times as many by chance
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from schedules.faults import FAULTS, LINES
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXPLORE = "tests/schedules/explore.py"
+
+
+def explore(*args):
+    command = [sys.executable, EXPLORE, *args]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+def number(output):
+    return int(re.search(r"^(\d+) schedules,", output, re.M).group(1))
+
+
+@pytest.mark.timeout(0 if "SCHEDULES" in os.environ else 1200)
+def test_no_schedule_breaks_a_promise():
+    status, output = explore()
+    print(output)
+    assert status == 0
+    assert number(output) >= 50000
+
+
+@pytest.mark.timeout(0 if "SCHEDULES" in os.environ else 1200)
+def test_no_schedule_with_points_between_lines_breaks_a_promise():
+    status, output = explore("--lines")
+    print(output)
+    assert status == 0
+    assert number(output) >= 10000
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_and_shown_again(fault):
+    program = FAULTS[fault][0]
+    mode = ["--lines"] if fault in LINES else []
+    status, output = explore(program, "--fault", fault, *mode)
+    assert status == 1, output
+    again = re.search("^again: python " + EXPLORE + " (.*)", output, re.M).group(1)
+    problem = output.splitlines()[1]
+    status, output = explore(*shlex.split(again))
+    assert status == 1
+    assert re.sub("0x[0-9a-f]+", "", problem) in re.sub("0x[0-9a-f]+", "", output)
+
+
+def test_the_same_schedules_each_time():
+    tables = []
+    for _ in range(2):
+        status, output = explore("crowd", "two_writers", "deadlock_blocks")
+        assert status == 0
+        tables.append(re.sub(r"\d+\.\d s", "", output))
+    assert tables[0] == tables[1]
+
+
+def test_the_plain_schedule_can_be_seen():
+    status, output = explore("pair", "--replay", "none", "--verbose")
+    assert status == 0
+    assert "acquire lock" in output and "return r ('ok', 1)" in output
