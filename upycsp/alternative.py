@@ -120,7 +120,7 @@ class Alternative(Choice):
                 me.on = None
             self.disable_all()
             self._me = None
-        if chosen:
-            me.wait()  # whoever chose releases the bolt, or has done it
+            if chosen:
+                me.retire()
         if party is not None:
             party.wake()

@@ -403,8 +403,8 @@ class Parallel(Group, Runnable):
                         party.next = chain
                         chain = party
             self.left = -1  # nobody is to be woken at its end
-        if ended:
-            me.wait()
+            if ended:
+                me.retire()
         wake_chain(chain)
 
 
@@ -521,8 +521,8 @@ class Spawn:
                         o = o.next
                     o.next = me.next
                 me.next = None
-        if not waits:
-            me.wait()
+            else:
+                me.retire()
 
 
 def run(*processes):

@@ -5,6 +5,7 @@ own, by its ident, which it queues when it has to wait; others touch it only whi
 under `lock`. A waiting thread's bolt is locked; whoever takes its offer out of the queue releases
 the bolt, once, after letting go of `lock`. So no wake is lost, and none comes twice. The value of
 an offer is WAITING until it is queued to write or its read is paired; its thread sets it back.
+A thread that is interrupted when it was chosen already leaves its offer, and gets another.
 """
 
 from _thread import allocate_lock, get_ident
@@ -78,9 +79,21 @@ class Offer(BaseOffer):
                 return
             if self.op == READ and value is not POISON:
                 party = self.channel.give_back(Given(self.channel, READ), value)
-        self.wait()  # whoever took the offer releases the bolt, or has done it
+            self.retire()
         if party is not None:
             party.wake()
+
+    def retire(self):
+        """Its thread was interrupted after it had been chosen: it gets another offer. Under lock.
+
+        Whoever chose it releases the bolt yet, or the thread has taken it already and was
+        interrupted before it knew: nobody can tell, so this bolt is not waited for again.
+        """
+        offers[self.ident] = o = Offer(self.ident)
+        o.runs = p = self.runs
+        if p is not None and p._me is self:
+            p._me = o
+        self.ident = None  # no end knows it any more
 
 
 class Given(BaseOffer):

@@ -41,6 +41,7 @@ class FakeThread:
         self.wants = None
         self.due = None
         self.interrupt = None  # an exception to be raised where it waits
+        self.late = False  # if so, after it has acquired
         self.done = body is None
 
     def work(self):
@@ -97,6 +98,8 @@ class FakeLock:
         if me.interrupt is not None:
             er = me.interrupt
             me.interrupt = None
+            if me.late:
+                self.held = True
             raise er
         if self.held:
             return False
@@ -208,11 +211,17 @@ class Scheduler:
         if not self.over:
             self.troubles.append(text)
 
-    def interrupt(self, name, exception):
-        """Raise an exception in a thread that waits for a lock; false if it does not."""
+    def interrupt(self, name, exception, late=False):
+        """Raise an exception in a thread that waits for a lock; false if it does not.
+
+        late: just after it has acquired the lock, which is free.
+        """
         for t in self.threads:
             if t.name == name and t.wants is not None and not t.done:
+                if late and t.wants.held:
+                    return False
                 t.interrupt = exception
+                t.late = late
                 return True
         return False
 

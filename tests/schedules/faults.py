@@ -46,7 +46,7 @@ FAULTS = {
         "                o.channel = x\n",
     ),
     "a value stays in an offer": (
-        "interrupted_read",
+        "interrupted_read_asleep",
         WAIT,
         "            value = self.value\n            self.value = WAITING\n",
         "            value = self.value\n",
@@ -117,16 +117,22 @@ FAULTS = {
         "            chain = self._channel.end_all()\n",
     ),
     "a paired value is lost by an interrupt": (
-        "interrupted_select",
+        "interrupted_select_asleep",
         ALTERNATIVE,
         "                    party = o.channel.give_back(Given(o.channel, READ), o.value)\n",
         "                    pass\n",
     ),
     "an interrupted offer stays": (
-        "interrupted_write",
+        "interrupted_write_asleep",
         WAIT,
         "                self.channel.withdraw(self)\n                return\n",
         "                return\n",
+    ),
+    "an interrupted thread waits for a wake it has had": (
+        "interrupted_read_woken",
+        WAIT,
+        "            self.retire()\n        if party is not None:\n",
+        "        self.wait()\n        if party is not None:\n",
     ),
     "a Parallel ends with its first operation": (
         "parallel_reads",

@@ -418,32 +418,41 @@ def interrupts(p, name):
     p.world.interrupt(name)
 
 
-@program(bound=2, chance=500)
-def interrupted_read(w):
+def interrupts_late(p, name):
+    p.len("a")
+    p.world.interrupt(name, late=True) or p.len("a")
+    p.world.interrupt(name, late=True)
+
+
+MOMENTS = [("asleep", (interrupts,)), ("woken", (interrupts_late,))]
+
+
+@family(MOMENTS, bound=2, chance=300)
+def interrupted_read(w, moment):
     w.channel()
     w.thread("q", survives, lambda p: p.read("a"))
     w.thread("w", writes, 1)
     w.thread("r", reads, 1)
-    w.thread("i", interrupts, "q")
+    w.thread("i", moment, "q")
 
 
-@program(bound=2, chance=500)
-def interrupted_write(w):
+@family(MOMENTS, bound=2, chance=300)
+def interrupted_write(w, moment):
     w.channel()
     w.thread("v", survives, lambda p: p.write("a", 1))
     w.thread("w", writes, 2)
     w.thread("r", reads, 1)
-    w.thread("i", interrupts, "v")
+    w.thread("i", moment, "v")
 
 
-@program(bound=2, chance=500)
-def interrupted_select(w):
+@family(MOMENTS, bound=2, chance=300)
+def interrupted_select(w, moment):
     w.channel("a")
     w.channel("b")
     w.thread("s", survives, lambda p: p.select(A, write("b", 1)))
     w.thread("w", lambda p: p.select(write("a", 2), B))
     w.thread("r", reads, 1)
-    w.thread("i", interrupts, "s")
+    w.thread("i", moment, "s")
 
 
 @program(bound=1, chance=500)
@@ -454,13 +463,13 @@ def interrupted_select_with_a_timer(w):
     w.thread("i", interrupts, "s")
 
 
-@program(bound=2, chance=500)
-def interrupted_parallel(w):
+@family(MOMENTS, bound=2, chance=300)
+def interrupted_parallel(w, moment):
     w.channel("a")
     w.channel("b")
     w.thread("g", survives, lambda p: p.parallel(A, write("b", 1)))
     w.thread("w", lambda p: (p.write("a", 2), p.read("b")))
-    w.thread("i", interrupts, "g")
+    w.thread("i", moment, "g")
 
 
 @family(SIZES, bound=1, chance=200)

@@ -2,7 +2,7 @@
 
 import upycsp
 from schedules.programs import family, program
-from schedules.world import kept, plugnplay, processes
+from schedules.world import aio, kept, plugnplay, processes, scheduler
 from upycsp import DeadlockError, Parallel, PoisonException, Sequence, Spawn, run
 from uthreading import Thread
 
@@ -276,6 +276,52 @@ def no_thread_to_be_had(w):
     w.main(main)
 
 
+@family([("asleep", (False,)), ("woken", (True,))], bound=0, chance=600)
+def interrupted_run(w, late):
+    w.channel()
+    w.poisoned_by("interrupt", "a")
+    told = []
+
+    def main():
+        try:
+            told.append(run(writer(w, 1, 2), reader(w, 3)))  # one more than there are
+        except (KeyboardInterrupt, DeadlockError) as er:
+            told.append(er)
+        w.expect(run(w.process("x", lambda p: 5)) == 5, "wrong value later")
+
+    def interrupts(p):
+        for _ in range(4):
+            if not told and w.interrupt("main", late):
+                return
+            kept.sleep_ms(1)
+
+    w.main(main)
+    w.thread("i", interrupts)
+
+
+@family([("asleep", (False,)), ("woken", (True,))], bound=1, chance=500)
+def interrupted_join(w, late):
+    w.channel()
+
+    def main():
+        h = Spawn(reader(w, 1))
+        w.actor("w").write("a", 1)
+        try:
+            joins.append(1)
+            h.join()
+        except KeyboardInterrupt:
+            joins.clear()
+        w.expect(h.join() == [1], "wrong value")
+
+    def interrupts(p):
+        while scheduler.now < 3 and not (joins and w.interrupt("main", late)):
+            kept.sleep_ms(1)
+
+    joins = []
+    w.main(main)
+    w.thread("i", interrupts)
+
+
 # The watchdog
 
 
@@ -412,6 +458,22 @@ def mux(w):
         )
 
     w.main(main)
+
+
+# Written with await
+
+
+@program(bound=1, chance=400)
+def awaited_operations_together(w):
+    a, b = aio.Channel("a"), aio.Channel("b")
+
+    async def left():
+        return await aio.Parallel(a.read(), b.write(1))
+
+    async def right():
+        return await aio.Parallel(b.read(), a.write(2))
+
+    w.main(lambda: w.expect(aio.run(left(), right()) == [[2, 0], [1, 0]], "wrong values"))
 
 
 # Users' guards

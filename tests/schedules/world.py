@@ -31,7 +31,7 @@ import upycsp  # noqa: E402
 uthreading._load_all()
 upycsp._load_all()
 from uthreading import clock, kept, thread  # noqa: E402
-from upycsp import channel, plugnplay, wait  # noqa: E402, F401
+from upycsp import aio, channel, plugnplay, wait  # noqa: E402, F401
 from cspcore import verify  # noqa: E402, F401
 
 fake_thread.uninstall()
@@ -247,12 +247,12 @@ class World:
         """Say in the history that the library poisons a channel about now."""
         self.history.append(("call", (who, how, ch), ("poison", ch, how)))
 
-    def interrupt(self, name, exception=KeyboardInterrupt):
-        """Interrupt a thread in its sleep; whether it slept."""
+    def interrupt(self, name, late=False):
+        """Interrupt a thread in its sleep, or (late) when it has been woken; whether it was."""
         for t in scheduler.threads:
             o = wait.offers.get(t.ident)
             if t.name == name and o is not None and t.wants is o.wake.__self__:
-                if not scheduler.interrupt(name, exception()):
+                if not scheduler.interrupt(name, KeyboardInterrupt(), late):
                     return False
                 if t in self.busy:
                     self.history.append(("interrupt", self.busy[t]))
