@@ -28,7 +28,8 @@ if args.fault:
     faults.seed(args.fault)  # before the library is loaded
 
 from schedules import world  # noqa: E402
-from schedules import programs_channels, programs_processes, programs_threads  # noqa: E402, F401
+for module in "channels", "ends", "together", "processes", "networks", "threads":
+    __import__("schedules.programs_" + module)
 from schedules.programs import PROGRAMS  # noqa: E402
 from schedules.spec import text  # noqa: E402
 from schedules.strategies import Chance, DepthFirst, Replay  # noqa: E402

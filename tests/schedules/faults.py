@@ -46,7 +46,7 @@ FAULTS = {
         "                o.channel = x\n",
     ),
     "a value stays in an offer": (
-        "interrupted_read_asleep",
+        "interrupted_write_asleep",
         WAIT,
         "            value = self.value\n            self.value = WAITING\n",
         "            value = self.value\n",

@@ -227,8 +227,18 @@ def condition_with_a_timeout(w):
     w.at_end(judge)
 
 
-@program(bound=1, chance=1000)
-def interrupted_condition(w):
+MOMENTS = [("asleep", (False,)), ("woken", (True,))]
+
+
+def interrupts(p, name, late):
+    for _ in range(3):
+        if p.world.interrupt_any(name, late):
+            return
+        kept.sleep_ms(1)
+
+
+@family(MOMENTS, bound=1, chance=500)
+def interrupted_condition(w, late):
     c = Condition(scheduler.allocate_lock())  # RLock's taking back sleeps on a bolt, too
     woken = []
 
@@ -250,7 +260,7 @@ def interrupted_condition(w):
     w.thread("p", waits)
     w.thread("q", waits)
     w.thread("n", notifies)
-    w.thread("i", lambda p: w.interrupt_any("p"))
+    w.thread("i", interrupts, "p", late)
 
     def judge():
         n = [x for x in woken if isinstance(x, int)][0]
@@ -260,8 +270,8 @@ def interrupted_condition(w):
     w.at_end(judge)
 
 
-@program(bound=2, chance=400)
-def interrupted_lock(w):
+@family(MOMENTS, bound=0, chance=700)
+def interrupted_lock(w, late):
     lock = Lock()
 
     def tries(p):
@@ -273,7 +283,7 @@ def interrupted_lock(w):
 
     for name in "pqr":
         w.thread(name, tries)
-    w.thread("i", lambda p: w.interrupt_any("q"))
+    w.thread("i", interrupts, "q", late)
     w.must_end()
     w.at_end(lambda: w.expect(not lock.locked(), "the lock is held for ever"))
 

@@ -259,11 +259,11 @@ class World:
                 return True
         return False
 
-    def interrupt_any(self, name):
-        """Interrupt a thread in its sleep on a uthreading primitive; whether it slept."""
+    def interrupt_any(self, name, late=False):
+        """As interrupt, for a thread that sleeps on one of uthreading's primitives."""
         for t in scheduler.threads:
             if t.name == name and t.wants is not None and t.wants.bolt:
-                return scheduler.interrupt(name, KeyboardInterrupt())
+                return scheduler.interrupt(name, KeyboardInterrupt(), late)
         return False
 
     def expect(self, holds, text):
