@@ -3,6 +3,8 @@
     python tests/schedules/explore.py                      all programs, as the tests do
     python tests/schedules/explore.py two_writers --bound 3
     python tests/schedules/explore.py two_writers --replay 12:3,17:2 --verbose
+    python tests/schedules/explore.py --lines              with points between all lines
+    python tests/schedules/explore.py --more 20            20 times as many by chance
 """
 
 import argparse

@@ -73,7 +73,7 @@ def more_writers_than_reads(w):
     w.thread("r", reads, 1)
 
 
-@program(chance=2000)
+@program(chance=1000)
 def crowd(w):
     w.channel()
     for i in 1, 2, 3:
@@ -211,7 +211,7 @@ def select_with_a_timer(w):
     w.thread("w", writes, 1)
 
 
-@program(bound=2, chance=500)
+@program(bound=1, chance=500)
 def select_with_two_timers(w):
     w.channel()
     w.thread("s", lambda p: p.select(A, ("timer", 2), ("timer", 1)))

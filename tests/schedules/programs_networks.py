@@ -44,7 +44,7 @@ def deadlock_of_selects_and_parallels(w):
     w.main(main)
 
 
-@program(bound=0, chance=1000)
+@program(bound=0, chance=500)
 def no_deadlock_while_a_timer_runs(w):
     w.channel()
 

@@ -176,7 +176,7 @@ def semaphore_permits(w):
     w.at_end(judge)
 
 
-@program(bound=2, chance=400)
+@program(bound=1, chance=400)
 def condition_queue(w):
     c = Condition()
     items = []
