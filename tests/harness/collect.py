@@ -1,11 +1,12 @@
 """The pytest side: device tests become items, one for each interpreter and variant.
 
 A device test is a function `test_...` in a file tests/**/test_*.py that does not import pytest.
-It runs in each interpreter; in tests/rules it runs for each variant of the library, too, which
-the file imports as `csp`. Constants at the head of such a file say more:
+It runs in each interpreter; in tests/rules and tests/regressions it runs for each variant of the
+library, too, which the file imports as `csp`, with the helpers of tests/rules. Constants at the
+head of such a file say more:
 
     INTERPRETERS = ("micropython",)    not in the others
-    VARIANTS = ("uapycsp",)            not for the others (tests/rules only)
+    VARIANTS = ("uapycsp",)            not for the others (those two folders only)
     TIME_LIMIT = 20                    seconds for the whole file, 60 if not given
     HEAP = "222K"                      MicroPython's heap
 """
@@ -21,6 +22,7 @@ from . import device, interpreters
 
 _TIME_LIMIT = 60
 _CONSTANTS = ("INTERPRETERS", "VARIANTS", "TIME_LIMIT", "HEAP")
+_VARIED = ("rules", "regressions")  # folders whose tests run for each variant of the library
 
 
 class Source:
@@ -46,7 +48,7 @@ class Source:
                 name = node.targets[0].id
                 if name in _CONSTANTS:
                     constants[name] = self._literal(name, node.value)
-        self.rules = path.parent.name == "rules"
+        self.rules = path.parent.name in _VARIED
         self.interpreters = constants.get("INTERPRETERS") or interpreters.NAMES
         self.variants = constants.get("VARIANTS") or tuple(device.LIBRARIES)
         self.limit = constants.get("TIME_LIMIT") or _TIME_LIMIT

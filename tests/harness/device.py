@@ -99,10 +99,13 @@ class Device:
 
     def _start(self):
         paths = [self.test.parent, interpreters.ROOT]
+        if self.variant:
+            paths.insert(1, self.test.parent.parent / "rules")  # what all of them share
         if self.variant == "upycsp":
             self._folder = self._folder or tempfile.mkdtemp(prefix="plain")
-            strip.stage(self.test, self._folder)
-            paths[0] = pathlib.Path(self._folder)
+            for helpers in paths[1::-1]:
+                strip.stage(self.test, helpers, self._folder)
+            paths[:2] = [pathlib.Path(self._folder)]
         token = secrets.token_hex(4)
         words = interpreters.command(self.interpreter, self.heap) + [str(RUNNER), token]
         words += [self.test.stem, LIBRARIES.get(self.variant, "")] + [str(path) for path in paths]

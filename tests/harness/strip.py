@@ -18,9 +18,9 @@ def strip(source):
     return "".join(lines)
 
 
-def stage(test, folder):
-    """Writes the stripped test, and the helpers beside it, into the folder."""
-    for path in sorted(test.parent.glob("*.py")):
+def stage(test, source, folder):
+    """Writes the helpers in the source folder, and the test if it is there, into the folder."""
+    for path in sorted(source.glob("*.py")):
         if path == test or not path.name.startswith(("test_", "conftest")):
             text = strip(path.read_text(encoding="utf-8"))
             pathlib.Path(folder, path.name).write_text(text, encoding="utf-8")
