@@ -67,6 +67,14 @@ FILES = {
             if LIB == "upycsp":
                 assert double(1) == 2
         """,
+    "tests/regressions/test_story.py": """
+        import csp
+        from rules_support import LIB, double
+        VARIANTS = ("uapycsp", "upycsp")
+
+        async def test_story():
+            assert await double(2) == 4 and LIB == csp.__name__ != "upycsp.aio"
+        """,
     "tests/test_two.py": """
         import sys
         import time
@@ -205,6 +213,15 @@ def test_rules_run_for_each_variant(outcome, group):
         "skips": "skipped",
         "is_not_under_a_loop_when_plain": "passed",
     }
+
+
+@pytest.mark.parametrize("group", VARIANTS)
+def test_regressions_run_for_each_variant_with_the_helpers_of_the_rules(outcome, group):
+    case = outcome.get("tests.regressions.test_story.{}.test_story".format(group))
+    if group.endswith("aio"):  # the file leaves it out
+        assert case is None
+    else:
+        assert state(case) == "passed", details(case)
 
 
 @pytest.mark.parametrize("group", VARIANTS)
