@@ -1,0 +1,263 @@
+"""The soak itself, inside the interpreter: eight networks at a time of each library it is given.
+
+    micropython program.py LIBRARY SEED SECONDS MESSAGES LIMIT FAULT PATH...
+
+LIBRARY is upycsp, uapycsp, or both: upycsp's networks in threads beside a run of uapycsp's in the
+main thread. Ends after SECONDS, or if MESSAGES is not 0 when there were so many. Once a second it
+prints a line with what it has counted; LIMIT is how many seconds a slot may stand still. FAULT is
+a word for what to do wrong, of use for testing this program.
+"""
+
+import gc
+import sys
+import time
+
+LIBRARY = sys.argv[1]
+SEED, SECONDS, MESSAGES, LIMIT = [int(x) for x in sys.argv[2:6]]
+FAULT = sys.argv[6]
+sys.path[:1] = sys.argv[7:]
+
+from ledger import Chance, Loss, Slot, State  # noqa: E402
+
+# All is loaded, also what comes on demand, before there are threads.
+import cspcore.verify  # noqa: E402, F401
+
+if LIBRARY != "uapycsp":
+    import kept_threads  # noqa: E402
+    import networks_plain  # noqa: E402
+    import upycsp  # noqa: E402
+    import uthreading  # noqa: E402
+
+    upycsp.run(networks_plain.returns(0))
+if LIBRARY != "upycsp":
+    import cancelling  # noqa: E402
+    import networks  # noqa: E402
+    import uapycsp  # noqa: E402
+
+    uapycsp.run(networks.returns(0))
+
+SLOTS = 8
+MARK = "SOAK "
+
+if hasattr(time, "ticks_ms"):
+    ticks_ms = time.ticks_ms
+    ticks_diff = time.ticks_diff
+else:
+
+    def ticks_ms():
+        return int(time.monotonic() * 1000)
+
+    def ticks_diff(a, b):
+        return a - b
+
+
+try:
+    import json
+except ImportError:
+    import ujson as json
+
+if hasattr(gc, "mem_alloc"):
+
+    def heap():
+        gc.collect()
+        return gc.mem_alloc()
+
+else:
+
+    def heap():
+        gc.collect()
+        return sys.getallocatedblocks()
+
+
+class Monitor:
+    """Looks once a second: prints the figures, finds slots that stand still, says when to stop."""
+
+    def __init__(self, slots, state, reports):
+        self.slots = slots
+        self.state = state
+        self.reports = reports
+        self.start = self.then = ticks_ms()
+        self.elapsed = 0
+        self.progress = [-1] * len(slots)
+        self.since = [0] * len(slots)
+        self.leak = []
+
+    def look(self):
+        """Whether to look again."""
+        now = ticks_ms()
+        self.elapsed += ticks_diff(now, self.then)
+        self.then = now
+        if FAULT == "leak":
+            self.leak.append(bytearray(20000))
+        messages, networks = totals(self.slots)
+        tell(
+            "look",
+            ms=self.elapsed,
+            messages=messages,
+            networks=networks,
+            heap=heap(),
+            threads=thread_count(),
+            runs=[[s.kind, s.seed] for s in self.slots],
+        )
+        if self.state.fault:
+            tell("fault", text=self.state.fault)
+            self.state.stop = True
+            return False
+        if self.state.stop:
+            return False
+        if self.elapsed >= SECONDS * 1000 or MESSAGES and messages >= MESSAGES:
+            self.state.stop = True
+        self._find_hang()
+        return not self.state.stop
+
+    def _find_hang(self):
+        for i in range(len(self.slots)):
+            p = self.slots[i].progress()
+            if p != self.progress[i] or FAULT == "hang" and not i:
+                self.progress[i] = p
+                self.since[i] = self.elapsed
+            elif self.elapsed - self.since[i] > LIMIT * 1000:
+                lines = ["%s stands still" % self.slots[i]]
+                for report in self.reports:
+                    lines += report()
+                tell("hang", text="\n".join(lines))
+                self.state.stop = True
+                return
+
+
+def totals(slots):
+    return sum([s.messages for s in slots]), sum([s.networks for s in slots])
+
+
+def tell(kind, **words):
+    # One write, so that another thread's output can't come between.
+    words["kind"] = kind
+    sys.stdout.write(MARK + json.dumps(words) + "\n")
+    if hasattr(sys.stdout, "flush"):
+        sys.stdout.flush()
+
+
+def thread_count():
+    kept = sys.modules.get("uthreading.kept")
+    return sum(kept.counts()) if kept else 0
+
+
+# The libraries
+
+
+def slots_of(lib):
+    return [Slot(lib, i) for i in range(SLOTS)]
+
+
+def members(networks, slots, state, more):
+    """The processes of one library's run."""
+    names = networks.NAMES + list(more)
+    kinds = networks.SHORT + [more[name] for name in more]
+    if FAULT == "loss":
+        names.append("loses")
+        kinds.append(networks.loses)
+    if FAULT == "stuck":
+        names.append("sticks")
+        kinds.append(networks.sticks)
+    return [
+        networks.serve(slots[i], Chance(SEED * 100 + i), state, names, kinds) for i in range(SLOTS)
+    ]
+
+
+def run_threads(slots, state):
+    upycsp.run(*members(networks_plain, slots, state, kept_threads.KINDS))
+
+
+def run_coroutines(slots, state, monitor):
+    parts = members(networks, slots, state, cancelling.KINDS)
+    if monitor is not None:
+        parts.append(watch(monitor))
+    uapycsp.run(*parts)
+
+
+async def watch(monitor):
+    # A process of its own kind: it never waits on a channel, so nothing counts as a deadlock.
+    while monitor.look():
+        await cancelling.sleep_ms(1000)
+
+
+def who_waits_in_threads():
+    process = sys.modules["upycsp.process"]
+    lines = []
+    for p in process._alive.each():
+        me = p._me
+        lines.append("upycsp: %s %s" % (me and me.runs and me.runs.name or p.name, where(me)))
+    return lines
+
+
+def where(me):
+    process = sys.modules["upycsp.process"]
+    if me is None:
+        return "has not begun"
+    if me.on is not None and not hasattr(me.on, "offers") and not hasattr(me.on, "_offers"):
+        return "waits for processes"
+    return words(process._offers_of(me))
+
+
+def who_waits_in_coroutines():
+    process = sys.modules["uapycsp.process"]
+    watch = sys.modules["uapycsp.watch"]
+    return [
+        "uapycsp: %s %s" % (p.name, words(watch._offers(watch._waits_on(p))))
+        for p in process.alive.each()
+    ]
+
+
+def words(offers):
+    from cspcore.names import wish
+
+    if offers is None:
+        return "runs, sleeps or has a Timer"
+    if not offers:
+        return "waits for processes"
+    return " or ".join([wish(o) for o in offers if o is not None])
+
+
+def guarded(f, *args):
+    try:
+        f(*args)
+    except Loss as er:
+        return "loss: %s" % er
+    except BaseException as er:
+        return "%s: %s" % (type(er).__name__, er)
+    return None
+
+
+def main():
+    state = State()
+    threads = slots_of("upycsp") if LIBRARY != "uapycsp" else []
+    coroutines = slots_of("uapycsp") if LIBRARY != "upycsp" else []
+    reports = [who_waits_in_threads] * bool(threads) + [who_waits_in_coroutines] * bool(coroutines)
+    monitor = Monitor(threads + coroutines, state, reports)
+    ends = []
+    if not threads:
+        ends.append(guarded(run_coroutines, coroutines, state, monitor))
+    else:
+        uthreading.Thread(target=looks, args=(monitor,), daemon=True).start()
+        if coroutines:
+            t = uthreading.Thread(target=lambda: ends.append(guarded(run_threads, threads, state)))
+            t.start()
+            end = guarded(run_coroutines, coroutines, state, None)
+            state.stop = True
+            t.join()
+            ends.append(end)
+        else:
+            ends.append(guarded(run_threads, threads, state))
+    messages, networks = totals(threads + coroutines)
+    for text in [state.fault] + ends:
+        if text:
+            tell("fault", text=text)
+    tell("end", messages=messages, networks=networks, heap=heap(), threads=thread_count())
+
+
+def looks(monitor):
+    while monitor.look():
+        time.sleep(1)
+
+
+main()

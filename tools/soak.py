@@ -1,0 +1,337 @@
+"""The soak: many networks at once for as long as wanted; nothing may be lost, grow, crash, hang.
+
+    tools/soak.py [--seconds N] [--messages N] [--libs upycsp,uapycsp,both] [--seed N] [--log FILE]
+
+Starts an interpreter with tests/soak/program.py for each of the libraries, and watches it: its
+counts of messages, its heap and its threads. The exit status is 1 after any loss, growth, crash
+or hang. `both` runs upycsp's networks in threads beside uapycsp's in the main thread.
+"""
+
+import argparse
+import collections
+import datetime
+import json
+import os
+import pathlib
+import platform
+import queue
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from harness import interpreters, strip  # noqa: E402
+
+SOAK = ROOT / "tests" / "soak"
+LIBRARIES = ("upycsp", "uapycsp", "both")
+MARK = "SOAK "
+HEAP = "8M"
+LIMIT = 10  # seconds without progress that are a hang
+START_SECONDS = 10
+END_SECONDS = 30  # to end after it was told to
+LOG_LINES = 120
+
+# Growth: the median of the last third is so much above that of the second; the first warms up.
+LEAST_LOOKS = 9
+HEAP_FACTOR = 1.2
+HEAP_ROOM = {"micropython": 128 * 1024, "cpython": 4000}  # bytes, blocks
+THREADS_FACTOR = 1.1
+THREADS_ROOM = 4
+
+Look = collections.namedtuple("Look", "ms messages networks heap threads rss runs")
+
+
+def growth(name, values, factor, room):
+    """One line if the values have grown over time, else None."""
+    if len(values) < LEAST_LOOKS:
+        return None
+    third = len(values) // 3
+    before = statistics.median(values[third : 2 * third])
+    after = statistics.median(values[-third:])
+    if after <= before * factor + room:
+        return None
+    return "{} grew from {:.0f} to {:.0f}".format(name, before, after)
+
+
+class Soak:
+    """One run of one interpreter."""
+
+    def __init__(self, options, library, show):
+        self.options = options
+        self.library = library
+        self.show = show
+        self.looks = []
+        self.faults = []
+        self.end = None
+        self.output = collections.deque(maxlen=40)  # what was printed besides
+
+    def run(self):
+        """Whether nothing was wrong; `faults` says what was."""
+        with tempfile.TemporaryDirectory(prefix="soak") as folder:
+            source = (SOAK / "networks.py").read_text(encoding="utf-8")
+            plain = strip.strip(source.replace("import uapycsp as csp", "import upycsp as csp"))
+            pathlib.Path(folder, "networks_plain.py").write_text(plain, encoding="utf-8")
+            # Not in the environment: a thread of CPython's is no reason to write files.
+            self.process = subprocess.Popen(
+                self._command(folder),
+                cwd=str(ROOT),
+                env=interpreters.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                self._watch()
+            finally:
+                self._kill()
+        self._judge()
+        return not self.faults
+
+    def _command(self, folder):
+        o = self.options
+        words = interpreters.command(o.interpreter, HEAP) + [str(SOAK / "program.py")]
+        words += [self.library, o.seed, o.seconds, o.messages, LIMIT, o.fault]
+        return [str(w) for w in words + [SOAK, folder, ROOT]]
+
+    # Watching
+
+    def _watch(self):
+        lines = queue.Queue()
+        reader = threading.Thread(target=self._read, args=(lines,), daemon=True)
+        reader.start()
+        limit = START_SECONDS
+        while True:
+            try:
+                line = lines.get(timeout=limit)
+            except queue.Empty:
+                self._hangs(lines, limit)
+                return
+            if line is None:
+                break
+            limit = self._take(line)
+        status = self.process.wait()
+        if status < 0:
+            self.faults.append("the interpreter died of " + signal.Signals(-status).name)
+        elif status:
+            self.faults.append("the interpreter ended with exit status {}".format(status))
+        elif self.end is None and not self.faults:
+            self.faults.append("the interpreter ended too early")
+
+    def _read(self, lines):
+        for line in self.process.stdout:
+            lines.put(line.decode("utf-8", "replace").rstrip())
+        lines.put(None)
+
+    def _take(self, line):
+        """Takes a line; how many seconds the next one may take."""
+        before, mark, text = line.partition(MARK)
+        if before or not mark:
+            self.output.append(before or line)
+        words = json.loads(text) if mark else {"kind": "other"}
+        kind = words.pop("kind")
+        if kind == "look":
+            self.looks.append(Look(rss=self._rss(), **words))
+            self.show(self)
+        elif kind == "end":
+            self.end = words
+        elif kind == "hang":
+            self.faults.append("hang: " + words["text"])
+            return 3
+        elif kind == "fault" and words["text"] not in self.faults:
+            self.faults.append(words["text"])
+        stopping = self.faults or self._is_over()
+        return END_SECONDS if stopping else LIMIT
+
+    def _is_over(self):
+        o = self.options
+        last = self.looks[-1] if self.looks else None
+        return last and (last.ms >= o.seconds * 1000 or o.messages and last.messages >= o.messages)
+
+    def _hangs(self, lines, limit):
+        if not self.faults:
+            self.faults.append("hang: no sign of life in {} s".format(limit))
+        # Ctrl-C may yet tell where the main thread is.
+        self.process.send_signal(signal.SIGINT)
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            try:
+                line = lines.get(timeout=0.2)
+            except queue.Empty:
+                continue
+            if line is None:
+                return
+            self._take(line)
+
+    def _kill(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+    def _rss(self):
+        """Kilobytes of memory that the process has, 0 where that can't be told."""
+        try:
+            status = pathlib.Path("/proc", str(self.process.pid), "status").read_text()
+        except OSError:
+            return 0
+        found = re.search(r"VmRSS:\s+(\d+) kB", status)
+        return int(found.group(1)) if found else 0
+
+    # Judging
+
+    def _judge(self):
+        heaps = [look.heap for look in self.looks]
+        threads = [look.threads for look in self.looks]
+        room = HEAP_ROOM[self.options.interpreter]
+        for line in (
+            growth("the heap", heaps, HEAP_FACTOR, room),
+            growth("the number of threads", threads, THREADS_FACTOR, THREADS_ROOM),
+        ):
+            if line:
+                self.faults.append(line)
+
+    def messages(self):
+        return self.end["messages"] if self.end else self.looks[-1].messages if self.looks else 0
+
+    def networks(self):
+        return self.end["networks"] if self.end else self.looks[-1].networks if self.looks else 0
+
+    def report(self):
+        """Lines that tell what was wrong, and what ran then."""
+        lines = ["FAULT {}: {}".format(self.library, fault) for fault in self.faults]
+        if self.faults:
+            lines.append("seed {}; at last there ran:".format(self.options.seed))
+            for kind, seed in self.looks[-1].runs if self.looks else ():
+                lines.append("  {} seed {}".format(kind, seed))
+            lines += ["printed: " + line for line in self.output if line]
+        return lines
+
+
+class Screen:
+    """Progress on a terminal, and a log of one line per interval."""
+
+    def __init__(self, log, seconds):
+        self.log = log
+        self.every = max(1, seconds // LOG_LINES) * 1000
+        self.next = 0
+        self.terminal = sys.stdout.isatty()
+
+    def begin(self):
+        self.next = 0
+
+    def show(self, soak):
+        line = self.line(soak)
+        look = soak.looks[-1]
+        if self.terminal:
+            print("\r" + line + "\x1b[K", end="", flush=True)
+        if look.ms >= self.next:
+            self.next = look.ms + self.every
+            self.write(line)
+
+    def line(self, soak):
+        look = soak.looks[-1]
+        return (
+            "{:7} {:6.0f} s {:>12,} messages {:>9,} networks, "
+            "heap {:>9,}, {:3} threads, {:,} kB resident"
+        ).format(
+            soak.library,
+            look.ms / 1000,
+            look.messages,
+            look.networks,
+            look.heap,
+            look.threads,
+            look.rss,
+        )
+
+    def say(self, line):
+        print(("\r\x1b[K" if self.terminal else "") + line, flush=True)
+        self.write(line)
+
+    def write(self, line):
+        if self.log:
+            self.log.write(line + "\n")
+            self.log.flush()
+
+
+def version(interpreter):
+    words = interpreters.command(interpreter) + ["-c", "import sys; print(sys.version)"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30)
+    return done.stdout.strip().splitlines()[0]
+
+
+def machine():
+    name = platform.machine()
+    if shutil.which("lscpu"):
+        text = subprocess.run(["lscpu"], capture_output=True, text=True, timeout=30).stdout
+        found = re.search(r"Model name:\s*(.+)", text)
+        name = found.group(1) if found else name
+    return "{}, {} processors, {}".format(name, os.cpu_count(), platform.system())
+
+
+def arguments(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=int, default=60, help="for all libraries together")
+    parser.add_argument("--messages", type=int, default=0, help="ends a library's part earlier")
+    parser.add_argument("--libs", default=",".join(LIBRARIES))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--interpreter", choices=interpreters.NAMES, default="micropython")
+    parser.add_argument("--log", type=argparse.FileType("w"))
+    # What the program does wrong, for tests: loss, stuck, hang, leak, threads, crash.
+    parser.add_argument("--fault", default="-", help=argparse.SUPPRESS)
+    options = parser.parse_args(words)
+    options.libs = options.libs.split(",")
+    for lib in options.libs:
+        if lib not in LIBRARIES:
+            parser.error("no library {}; there are {}".format(lib, ", ".join(LIBRARIES)))
+    options.seconds = max(1, options.seconds // len(options.libs))
+    return options
+
+
+def main(words=None):
+    options = arguments(words)
+    if interpreters.command(options.interpreter) is None:
+        sys.exit("no MicroPython: `make setup` installs one, or name yours in MICROPYTHON")
+    screen = Screen(options.log, options.seconds * len(options.libs))
+    now = datetime.datetime.now(datetime.timezone.utc)
+    screen.say("soak of {:%Y-%m-%d %H:%M} UTC, seed {}".format(now, options.seed))
+    screen.say("{}, heap {}".format(version(options.interpreter), HEAP))
+    screen.say(machine())
+    soaks = []
+    for library in options.libs:
+        soak = Soak(options, library, screen.show)
+        screen.begin()
+        soaks.append(soak)
+        soak.run()
+        for line in soak.report():
+            screen.say(line)
+    for soak in soaks:
+        screen.say(
+            "{}: {:,} messages in {:,} networks, {:.0f} s: {}".format(
+                soak.library,
+                soak.messages(),
+                soak.networks(),
+                soak.looks[-1].ms / 1000 if soak.looks else 0,
+                "FAILED" if soak.faults else "nothing lost, doubled or left; no growth, no hang",
+            )
+        )
+    bad = sum(len(soak.faults) for soak in soaks)
+    screen.say(
+        "total: {:,} messages, {}".format(
+            sum(s.messages() for s in soaks), "{} faults".format(bad) if bad else "no fault"
+        )
+    )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
