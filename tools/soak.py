@@ -34,7 +34,6 @@ SOAK = ROOT / "tests" / "soak"
 LIBRARIES = ("upycsp", "uapycsp", "both")
 MARK = "SOAK "
 HEAP = "8M"
-LIMIT = 10  # seconds without progress that are a hang
 START_SECONDS = 10
 END_SECONDS = 30  # to end after it was told to
 LOG_LINES = 120
@@ -79,7 +78,6 @@ class Soak:
             source = (SOAK / "networks.py").read_text(encoding="utf-8")
             plain = strip.strip(source.replace("import uapycsp as csp", "import upycsp as csp"))
             pathlib.Path(folder, "networks_plain.py").write_text(plain, encoding="utf-8")
-            # Not in the environment: a thread of CPython's is no reason to write files.
             self.process = subprocess.Popen(
                 self._command(folder),
                 cwd=str(ROOT),
@@ -99,7 +97,7 @@ class Soak:
     def _command(self, folder):
         o = self.options
         words = interpreters.command(o.interpreter, HEAP) + [str(SOAK / "program.py")]
-        words += [self.library, o.seed, o.seconds, o.messages, LIMIT, o.fault]
+        words += [self.library, o.seed, o.seconds, o.messages, o.limit, o.look_ms, o.fault]
         return [str(w) for w in words + [SOAK, folder, ROOT]]
 
     # Watching
@@ -149,7 +147,7 @@ class Soak:
         elif kind == "fault" and words["text"] not in self.faults:
             self.faults.append(words["text"])
         stopping = self.faults or self._is_over()
-        return END_SECONDS if stopping else LIMIT
+        return END_SECONDS if stopping else self.options.limit
 
     def _is_over(self):
         o = self.options
@@ -286,7 +284,9 @@ def arguments(words):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--interpreter", choices=interpreters.NAMES, default="micropython")
     parser.add_argument("--log", type=argparse.FileType("w"))
-    # What the program does wrong, for tests: loss, stuck, hang, leak, threads, crash.
+    parser.add_argument("--limit", type=int, default=10, help="seconds that are a hang")
+    parser.add_argument("--look-ms", type=int, default=1000, help="time between two looks")
+    # What the program does wrong, for tests: loss, stuck, mute, leak, threads, crash.
     parser.add_argument("--fault", default="-", help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     options.libs = options.libs.split(",")

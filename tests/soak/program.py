@@ -1,11 +1,11 @@
 """The soak itself, inside the interpreter: eight networks at a time of each library it is given.
 
-    micropython program.py LIBRARY SEED SECONDS MESSAGES LIMIT FAULT PATH...
+    micropython program.py LIBRARY SEED SECONDS MESSAGES LIMIT LOOK_MS FAULT PATH...
 
 LIBRARY is upycsp, uapycsp, or both: upycsp's networks in threads beside a run of uapycsp's in the
-main thread. Ends after SECONDS, or if MESSAGES is not 0 when there were so many. Once a second it
+main thread. Ends after SECONDS, or if MESSAGES is not 0 when there were so many. Every LOOK_MS it
 prints a line with what it has counted; LIMIT is how many seconds a slot may stand still. FAULT is
-a word for what to do wrong, of use for testing this program.
+a word for what to do wrong (see do_wrong), so that what watches it can be tested.
 """
 
 import gc
@@ -13,9 +13,9 @@ import sys
 import time
 
 LIBRARY = sys.argv[1]
-SEED, SECONDS, MESSAGES, LIMIT = [int(x) for x in sys.argv[2:6]]
-FAULT = sys.argv[6]
-sys.path[:1] = sys.argv[7:]
+SEED, SECONDS, MESSAGES, LIMIT, LOOK_MS = [int(x) for x in sys.argv[2:7]]
+FAULT = sys.argv[7]
+sys.path[:1] = sys.argv[8:]
 
 from ledger import Chance, Loss, Slot, State  # noqa: E402
 
@@ -70,7 +70,7 @@ else:
 
 
 class Monitor:
-    """Looks once a second: prints the figures, finds slots that stand still, says when to stop."""
+    """Looks now and then: prints the figures, finds slots that stand still, says when to stop."""
 
     def __init__(self, slots, state, reports):
         self.slots = slots
@@ -87,8 +87,8 @@ class Monitor:
         now = ticks_ms()
         self.elapsed += ticks_diff(now, self.then)
         self.then = now
-        if FAULT == "leak":
-            self.leak.append(bytearray(20000))
+        if FAULT != "-":
+            do_wrong(self)
         messages, networks = totals(self.slots)
         tell(
             "look",
@@ -113,7 +113,7 @@ class Monitor:
     def _find_hang(self):
         for i in range(len(self.slots)):
             p = self.slots[i].progress()
-            if p != self.progress[i] or FAULT == "hang" and not i:
+            if p != self.progress[i]:
                 self.progress[i] = p
                 self.since[i] = self.elapsed
             elif self.elapsed - self.since[i] > LIMIT * 1000:
@@ -123,6 +123,28 @@ class Monitor:
                 tell("hang", text="\n".join(lines))
                 self.state.stop = True
                 return
+
+
+def do_wrong(monitor):
+    monitor.leak.append(None)
+    if FAULT == "leak":
+        monitor.leak.append(bytearray(100000))
+    elif FAULT == "threads":
+        for _ in range(4):
+            uthreading.Thread(target=upycsp.Channel("c", external=True).read, daemon=True).start()
+    elif len(monitor.leak) < 3:
+        return
+    elif FAULT == "crash":
+        try:
+            import uctypes
+        except ImportError:
+            import os
+
+            os.abort()
+        uctypes.bytearray_at(8, 8)[0] = 1
+    elif FAULT == "mute":
+        while True:
+            pass
 
 
 def totals(slots):
@@ -178,7 +200,7 @@ def run_coroutines(slots, state, monitor):
 async def watch(monitor):
     # A process of its own kind: it never waits on a channel, so nothing counts as a deadlock.
     while monitor.look():
-        await cancelling.sleep_ms(1000)
+        await cancelling.sleep_ms(LOOK_MS)
 
 
 def who_waits_in_threads():
@@ -224,8 +246,18 @@ def guarded(f, *args):
     except Loss as er:
         return "loss: %s" % er
     except BaseException as er:
+        show(er)
         return "%s: %s" % (type(er).__name__, er)
     return None
+
+
+def show(error):
+    if hasattr(sys, "print_exception"):
+        sys.print_exception(error)
+    else:
+        import traceback
+
+        traceback.print_exception(type(error), error, error.__traceback__)
 
 
 def main():
@@ -257,7 +289,7 @@ def main():
 
 def looks(monitor):
     while monitor.look():
-        time.sleep(1)
+        time.sleep(LOOK_MS / 1000)
 
 
 main()
