@@ -8,6 +8,7 @@ prints a line with what it has counted; LIMIT is how many seconds a slot may sta
 a word for what to do wrong (see do_wrong), so that what watches it can be tested.
 """
 
+import _thread
 import gc
 import sys
 import time
@@ -35,6 +36,8 @@ if LIBRARY != "upycsp":
     import uapycsp  # noqa: E402
 
     uapycsp.run(networks.returns(0))
+if LIBRARY == "both":
+    import bridging  # noqa: E402
 
 SLOTS = 8
 MARK = "SOAK "
@@ -191,7 +194,10 @@ def run_threads(slots, state):
 
 
 def run_coroutines(slots, state, monitor):
-    parts = members(networks, slots, state, cancelling.KINDS)
+    kinds = dict(cancelling.KINDS)
+    if monitor is None:
+        kinds.update(bridging.KINDS)
+    parts = members(networks, slots, state, kinds)
     if monitor is not None:
         parts.append(watch(monitor))
     uapycsp.run(*parts)
@@ -270,7 +276,9 @@ def main():
     if not threads:
         ends.append(guarded(run_coroutines, coroutines, state, monitor))
     else:
-        uthreading.Thread(target=looks, args=(monitor,), daemon=True).start()
+        # Not one of uthreading's, which would keep upycsp's watchdog from its work: here it looks
+        # twice a second for a deadlock that is none.
+        _thread.start_new_thread(looks, (monitor,))
         if coroutines:
             t = uthreading.Thread(target=lambda: ends.append(guarded(run_threads, threads, state)))
             t.start()
