@@ -131,6 +131,7 @@ class Slot:
         self.kind = "nothing"
         self.seed = 0
         self.ends = ()
+        self.ended = False
 
     def progress(self):
         """A number that changes while something happens."""
@@ -158,5 +159,6 @@ class State:
     """What the whole program shares; all of it stands here from the beginning."""
 
     def __init__(self):
-        self.stop = False
+        self.stop = False  # the networks are to end
+        self.ended = False  # all has ended
         self.fault = None

@@ -550,3 +550,5 @@ async def serve(slot, chance, state, names, kinds):
             state.fault = "%s: %s %s" % (slot, type(er).__name__, er)
         state.stop = True
         raise
+    finally:
+        slot.ended = True

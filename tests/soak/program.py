@@ -18,7 +18,7 @@ SEED, SECONDS, MESSAGES, LIMIT, LOOK_MS = [int(x) for x in sys.argv[2:7]]
 FAULT = sys.argv[7]
 sys.path[:1] = sys.argv[8:]
 
-from ledger import Chance, Loss, Slot, State  # noqa: E402
+from ledger import Chance, Slot, State  # noqa: E402
 
 # All is loaded, also what comes on demand, before there are threads.
 import cspcore.verify  # noqa: E402, F401
@@ -105,27 +105,31 @@ class Monitor:
         if self.state.fault:
             tell("fault", text=self.state.fault)
             self.state.stop = True
-            return False
-        if self.state.stop:
-            return False
         if self.elapsed >= SECONDS * 1000 or MESSAGES and messages >= MESSAGES:
             self.state.stop = True
-        self._find_hang()
-        return not self.state.stop
+        return not (self._find_hang() or self.state.ended) and self._some_run()
+
+    def _some_run(self):
+        for s in self.slots:
+            if not s.ended:
+                return True
+        return False
 
     def _find_hang(self):
         for i in range(len(self.slots)):
-            p = self.slots[i].progress()
-            if p != self.progress[i]:
+            s = self.slots[i]
+            p = s.progress()
+            if p != self.progress[i] or s.ended:
                 self.progress[i] = p
                 self.since[i] = self.elapsed
             elif self.elapsed - self.since[i] > LIMIT * 1000:
-                lines = ["%s stands still" % self.slots[i]]
+                lines = ["%s stands still" % s]
                 for report in self.reports:
                     lines += report()
                 tell("hang", text="\n".join(lines))
                 self.state.stop = True
-                return
+                return True
+        return False
 
 
 def do_wrong(monitor):
@@ -246,12 +250,12 @@ def words(offers):
     return " or ".join([wish(o) for o in offers if o is not None])
 
 
-def guarded(f, *args):
+def guarded(f, slots, state, *more):
+    """Runs a library's networks; None, or what went wrong."""
     try:
-        f(*args)
-    except Loss as er:
-        return "loss: %s" % er
+        f(slots, state, *more)
     except BaseException as er:
+        state.stop = True
         show(er)
         return "%s: %s" % (type(er).__name__, er)
     return None
@@ -283,11 +287,11 @@ def main():
             t = uthreading.Thread(target=lambda: ends.append(guarded(run_threads, threads, state)))
             t.start()
             end = guarded(run_coroutines, coroutines, state, None)
-            state.stop = True
             t.join()
             ends.append(end)
         else:
             ends.append(guarded(run_threads, threads, state))
+    state.ended = True
     messages, networks = totals(threads + coroutines)
     for text in [state.fault] + ends:
         if text:
