@@ -76,8 +76,8 @@ async def test_a_write_that_timed_out_delivers_nothing_later():
     assert await join(r) == "real"
 
 
-# AnyIO, issue 146: a receiver that tries again and again with a time limit drops items at random,
-# because the tries that were given up still count as receivers.
+# AnyIO's memory streams once: a receiver that tries again and again with a time limit drops items
+# at random, because the tries that were given up still count as receivers.
 
 
 async def test_a_receiver_with_repeated_time_limits_drops_no_item():
@@ -144,7 +144,7 @@ async def test_a_message_in_the_moment_of_the_limit_is_read_or_stays():
         assert idle(ch)
 
 
-# MicroPython, issue 8717: a task that was cancelled just when what it waited for in wait_for had
+# MicroPython's wait_for before 1.19: a task that was cancelled just when what it waited for had
 # completed went on as if it had never been cancelled.
 
 
