@@ -144,7 +144,7 @@ async def test_a_message_in_the_moment_of_the_limit_is_read_or_stays():
         assert idle(ch)
 
 
-# MicroPython's wait_for before 1.19: a task that was cancelled just when what it waited for had
+# MicroPython's wait_for of old: a task that was cancelled just when what it waited for had
 # completed went on as if it had never been cancelled.
 
 
