@@ -46,7 +46,7 @@ HEAP_ROOM = {"micropython": 128 * 1024, "cpython": 4000}  # bytes, blocks
 THREADS_FACTOR = 1.1
 THREADS_ROOM = 4
 
-Look = collections.namedtuple("Look", "ms messages networks heap threads rss runs")
+Look = collections.namedtuple("Look", "ms messages networks heap threads rss cpu runs")
 
 
 def growth(name, values, factor, room):
@@ -137,15 +137,19 @@ class Soak:
         before, mark, text = line.partition(MARK)
         if before or not mark:
             self.output.append(before or line)
-        words = json.loads(text) if mark else {"kind": "other"}
+        try:
+            words = json.loads(text) if mark else {"kind": "other"}
+        except ValueError:  # a thread that died has printed into it
+            self.output.append(text)
+            words = {"kind": "other"}
         kind = words.pop("kind")
         if kind == "look":
-            self.looks.append(Look(rss=self._rss(), **words))
+            self.looks.append(Look(rss=self._rss(), cpu=self._cpu(), **words))
             self.show(self)
         elif kind == "end":
             self.end = words
         elif kind == "hang":
-            self.faults.append("hang: " + words["text"])
+            self.faults.append("hang: " + words["text"] + self._lately())
             return 3
         elif kind == "fault" and words["text"] not in self.faults:
             self.faults.append(words["text"])
@@ -159,7 +163,10 @@ class Soak:
 
     def _hangs(self, lines, limit):
         if not self.faults:
-            self.faults.append("hang: no sign of life in {} s".format(limit))
+            text = "hang: no sign of life in {} s".format(limit)
+            if self.looks:
+                text += ", {:.1f} s of processor time".format(self._cpu() - self.looks[-1].cpu)
+            self.faults.append(text)
         # Ctrl-C may yet tell where the main thread is.
         self.process.send_signal(signal.SIGINT)
         end = time.monotonic() + 3
@@ -187,6 +194,26 @@ class Soak:
             return 0
         found = re.search(r"VmRSS:\s+(\d+) kB", status)
         return int(found.group(1)) if found else 0
+
+    def _cpu(self):
+        """Seconds of processor time that the process has had, 0 where that can't be told."""
+        try:
+            stat = pathlib.Path("/proc", str(self.process.pid), "stat").read_text()
+        except OSError:
+            return 0
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _lately(self):
+        """What happened meanwhile: a hang differs from a machine that is too busy."""
+        now = self.looks[-1]
+        then = [k for k in self.looks if now.ms - k.ms >= self.options.limit * 1000]
+        then = then[-1] if then else self.looks[0]
+        form = "\nin the last {:.1f} s: {} messages, {:.1f} s of processor time, {} looks"
+        looks = len([k for k in self.looks if k.ms > then.ms])
+        return form.format(
+            (now.ms - then.ms) / 1000, now.messages - then.messages, now.cpu - then.cpu, looks
+        )
 
     # Judging
 
@@ -337,4 +364,7 @@ def main(words=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
