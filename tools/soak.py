@@ -46,6 +46,8 @@ HEAP_ROOM = {"micropython": 128 * 1024, "cpython": 4000}  # bytes, blocks
 THREADS_FACTOR = 1.1
 THREADS_ROOM = 4
 
+_SILENCE = object()
+
 Look = collections.namedtuple("Look", "ms messages networks heap threads rss cpu runs")
 
 
@@ -111,9 +113,8 @@ class Soak:
         reader.start()
         limit = START_SECONDS
         while True:
-            try:
-                line = lines.get(timeout=limit)
-            except queue.Empty:
+            line = self._next(lines, limit)
+            if line is _SILENCE:
                 self._hangs(lines, limit)
                 return
             if line is None:
@@ -126,6 +127,15 @@ class Soak:
             self.faults.append("the interpreter ended with exit status {}".format(status))
         elif self.end is None and not self.faults:
             self.faults.append("the interpreter ended too early")
+
+    def _next(self, lines, limit):
+        # By the second: a machine that stood still for a while is no hang.
+        for _ in range(limit):
+            try:
+                return lines.get(timeout=1)
+            except queue.Empty:
+                pass
+        return _SILENCE
 
     def _read(self, lines):
         for line in self.process.stdout:

@@ -156,7 +156,7 @@ async def selects(chans, books, me):
 
 async def reads_both(chans, books, me):
     for i in (0, 1):
-        v = await ufuture.wait_for_ms(chans[i].read(), 1000)
+        v = await ufuture.wait_for(chans[i].read(), 3600)
         books[i].ins[me].take(v)
 
 
