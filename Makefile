@@ -2,9 +2,11 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run test report lint gate mutation clean
+.PHONY: help setup run test report lint gate model schedules networks seeded soak coverage \
+	mutation clean
 
 ARGS ?=
+SECONDS ?= 60
 python := .venv/bin/python
 # $MICROPYTHON, else the one in .venv, else the one on the PATH.
 find_micropython := micropython="$${MICROPYTHON:-}"; \
@@ -12,7 +14,7 @@ find_micropython := micropython="$${MICROPYTHON:-}"; \
 	|| micropython=micropython; MICROPYPATH=.:.frozen; export MICROPYPATH
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /make \1: /p' Makefile | awk -F ': ' '{printf "%-12s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z]*\):.*## /make \1: /p' Makefile | awk -F ': ' '{printf "%-15s %s\n", $$1, $$2}'
 
 setup: ## make or repair .venv (the other targets do this themselves)
 	@sh tools/setup.sh
@@ -31,6 +33,26 @@ lint: setup ## ruff
 
 gate: setup ## what goes onto a board compiles as MicroPython 1.11 did
 	@$(python) -m pytest -q tests/test_gate.py $(ARGS)
+
+model: setup ## search the models of tests/models whole (needs spin and cc); ARGS="--bounded offers"
+	@$(python) tools/models.py $(ARGS)
+
+schedules: setup ## ten to twenty times the schedules of the tests, for both libraries
+	@$(python) tests/schedules/explore.py --more 20
+	@$(python) tests/schedules/tasks.py --times 10
+
+networks: setup ## NETWORKS=2000 random networks of each kind; NETWORKS_SEED repeats a run
+	@NETWORKS=$${NETWORKS:-2000} $(python) -m pytest -q tests/networks/test_networks.py $(ARGS)
+
+seeded: setup ## faults seeded in copies of the libraries, and how many random networks each takes
+	@$(python) tests/networks/seeded.py $(ARGS)
+
+soak: setup ## many networks at once, for SECONDS=60; ARGS="--libs both --seed 7 --log FILE"
+	@$(python) tools/soak.py --seconds $(SECONDS) $(ARGS)
+
+coverage: setup ## lines and branches that the tests reach, on both platforms, into build/coverage
+	@$(python) tools/coverage/run.py -n 2 $(ARGS); status=$$?; \
+		$(python) tools/coverage/cross.py && exit $$status
 
 mutation: setup ## which small changes of the code no test notices (hours; ARGS="cspcore/group.py")
 	@$(python) -m pip install -q --disable-pip-version-check -r requirements-mutation.txt
