@@ -306,6 +306,8 @@ def _drive():
             _advance(left)
             left = kept = LIMIT
             task = me = parked = None  # a parked driver keeps nothing alive
+            if _ready and _ready[0].victim is not None:
+                continue  # it is cancelled before asyncio's tasks can meet what it waits on
             if not _ready and not _cancels:
                 if watch is not None:
                     if core._task_queue.peek() is None and _no_stream() and _look():

@@ -788,6 +788,42 @@ async def test_an_operation_that_does_not_wait_is_not_cancelled():
 # Processes that are cancelled, and Parallels
 
 
+async def is_cancelled(awaitable):
+    try:
+        await awaitable
+    except asyncio.CancelledError:
+        return True
+
+
+async def test_nobody_meets_a_process_that_has_cancelled_itself():
+    # Whatever turn of the driver it is in: asyncio's tasks have theirs after 64 of them.
+    alt = csp.Alternative(csp.Skip())
+    handles = []
+
+    @csp.process
+    async def cancels_itself(turns, cout):
+        for _ in range(turns):
+            await alt.select()
+        handles[0].cancel()
+        await cout(1)
+
+    async def reads_what_waits(ch, got):
+        while True:
+            if ch.queue_len():
+                got.append(await ch.read())
+            await asyncio.sleep(0)
+
+    for turns in range(66):
+        ch = csp.Channel()
+        got = []
+        foreign = asyncio.create_task(reads_what_waits(ch, got))
+        handles[:] = [csp.Spawn(cancels_itself(turns, ch.write))]
+        assert await is_cancelled(handles[0])
+        foreign.cancel()
+        assert await is_cancelled(foreign)
+        assert not got, turns
+
+
 async def test_a_cancelled_process_poisons_its_ends():
     a, b = csp.Channel("a"), csp.Channel("b")
     tasks = []
