@@ -12,14 +12,14 @@ FULL -DREADERS=1 -DWRITERS=2 -DALTS=0 -DGROUPS=1 -DK=1 -DCANCELS=2 -DENDS
 FULL -DREADERS=1 -DWRITERS=1 -DALTS=1 -DGROUPS=1 -DK=1 -DCANCELS=2
 BOUNDED -DREADERS=2 -DWRITERS=2 -DALTS=0 -DGROUPS=0 -DK=1 -DCANCELS=2 -DENDS
 BOUNDED -DREADERS=1 -DWRITERS=1 -DALTS=1 -DGROUPS=0 -DK=1 -DCANCELS=1 -DENDS
-BOUNDED -DREADERS=0 -DWRITERS=1 -DALTS=0 -DGROUPS=1 -DK=1 -DCANCELS=1 -DENDS
+BOUNDED -DREADERS=2 -DWRITERS=1 -DALTS=0 -DGROUPS=1 -DK=1 -DCANCELS=1 -DENDS
 FAULT OFFER_STAYS a cancelled reader leaves its offer in the queue
 FAULT BEHIND_WRITERS a value is given back behind the writers
 FAULT NO_ORDER a value is given back before all others, whatever their order of pairing
 FAULT LATE a value is given back when the cancelled reader runs, not when it is cancelled
 FAULT LOST the value of a cancelled paired read is dropped
 FAULT WRITE_RAISES a write that has happened raises its cancellation
-FAULT FORGOTTEN the cancellation of a write that has happened is never raised
+FAULT FORGOTTEN -DREADERS=1 -DWRITERS=1 -DALTS=0 -DGROUPS=0 -DK=2 -DCANCELS=1 the cancellation of a write that has happened is never raised
 FAULT GUARD_KEEPS a cancelled alternative keeps what it chose
 FAULT SELF_GIFT a cancelled Parallel gives back before all its other offers are withdrawn
 MAPS link | cspcore/channel.py | def link(head, offer):
@@ -96,7 +96,7 @@ bit taken[MESSAGES + 1], got_it[MESSAGES + 1], back[MESSAGES + 1], dropped[MESSA
 byte since[MESSAGES + 1]; /* the order of the pairing of a value that its reader has not got */
 
 hidden byte x_last, x_next, x_before, x_at, x_real, x_o, x_w, x_v, x_party, x_i, x_n, x_new, x_c;
-hidden byte x_kept;
+hidden byte x_kept, x_was;
 
 inline last_of(head) {
   if
@@ -333,6 +333,7 @@ inline is_back(v) {
 
 /* task.cancel() of a task that waits. */
 inline cancel(p) {
+  x_was = state[p];
   if
 #if ALTS
   :: p == ALT ->
@@ -415,6 +416,7 @@ cancelled_plain:
         val[x_o] = POISON
      fi
   fi;
+  assert(state[p] == x_was); /* it is not woken by its own giving back */
   state[p] = CANCELLED;
   later[p] = 0
 }

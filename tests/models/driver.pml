@@ -19,7 +19,8 @@ FAULT NO_UNLIMIT a wake leaves the time limit standing
 FAULT STILL_QUEUED a foreign task that was woken and then cancelled stays in asyncio's queue
 FAULT SENT_FOREIGN the driver resumes a foreign task itself
 FAULT LATE_CANCEL a task to be cancelled later waits for its turn like all others
-MAPS wake_parked | ufuture/micro.py:_wake_parked | _ready.append(parked)
+FAULT STOPS_SHORT the driver gives way to asyncio just before it would cancel a task
+MAPS wake | ufuture/micro.py:_wake_parked | _ready.append(parked)
 MAPS kick | ufuture/micro.py:_kick | _push(_driver)
 MAPS kick_timed | ufuture/micro.py:_kick | core._task_queue.remove(_driver)
 MAPS cancel_first | ufuture/micro.py:_drive | _cancels.pop(0).cancel()
@@ -29,6 +30,7 @@ MAPS other_foreign | ufuture/micro.py:_other | parked.queued = True
 MAPS other_later | ufuture/micro.py:_other | parked.victim.cancel()
 MAPS drop | ufuture/micro.py:_drive | _advance(left)
 MAPS gives_way | ufuture/micro.py:_drive | _push(this)
+MAPS goes_on | ufuture/micro.py:_drive | if _ready and _ready[0].victim is not None:
 MAPS parks | ufuture/micro.py:_drive | if not _ready and not _cancels:
 MAPS look | ufuture/micro.py:_drive | if core._task_queue.peek() is None and _no_stream() and _look():
 MAPS parks_timed | ufuture/micro.py:_drive | _timed = True
@@ -115,7 +117,6 @@ kick_timed:
 }
 
 inline wake(t) {
-wake_parked:
   append(t);
   if
   :: !appends ->
@@ -403,6 +404,14 @@ drop:
        at = 0;
        left = 0;
        e = 0;
+#ifndef FAULT_STOPS_SHORT
+       if
+       :: n_ready && ready[0] > SKIP ->
+goes_on:
+          goto again
+       :: else
+       fi;
+#endif
        if
 #ifdef FAULT_PARKS_BLIND
        :: true ->

@@ -58,7 +58,7 @@ byte next[OFFERS], val[OFFERS], ch_of[OFFERS];
 bit op[OFFERS];
 bit free[THREADS];           /* a bolt that was released */
 byte remembered[2 * CHANNELS]; /* the thread that waited last on an end */
-byte interrupts;
+byte interrupts, givens;
 
 /* What the checks know: wakes that somebody owes an offer; where messages are */
 bit owed[OFFERS], taken[MESSAGES + 1], got_it[MESSAGES + 1];
@@ -335,14 +335,8 @@ give_back:
                    :: readers[c] != NIL ->
                       give_to(c, v, party)
                    :: else ->
-                      x_o = POOL;
-                      do
-                      :: val[x_o] != WAITING ->
-                         x_o++;
-                         assert(x_o < OFFERS)
-                      :: else ->
-                         break
-                      od;
+                      x_o = POOL + givens;
+                      givens++;
                       val[x_o] = v;
                       next[x_o] = writers[c];
                       writers[c] = x_o
