@@ -24,7 +24,7 @@ MAPS read_end | upycsp/channel.py:ReadEnd.__call__ | o = x._writers
 MAPS write_end | upycsp/channel.py:WriteEnd.__call__ | o = self._channel._readers
 MAPS remember | upycsp/channel.py:ReadEnd.__call__ | o = self._remember()
 MAPS sleep | upycsp/channel.py:ReadEnd.__call__ | x = o.wait
-MAPS look_at_value | upycsp/channel.py:ReadEnd.__call__ | x = o.value
+MAPS look_at_value | upycsp/channel.py:ReadEnd.__call__ | if x is POISON:
 MAPS forget_value | upycsp/channel.py:ReadEnd.__call__ | o.value = WAITING
 MAPS wake_other | upycsp/channel.py:ReadEnd.__call__ | o = o.wake
 MAPS interrupted | upycsp/wait.py:Offer.interrupted | if self.waits():
