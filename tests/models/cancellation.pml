@@ -9,7 +9,7 @@ FULL -DREADERS=2 -DWRITERS=2 -DALTS=0 -DGROUPS=0 -DK=2 -DCANCELS=2
 FULL -DREADERS=3 -DWRITERS=2 -DALTS=0 -DGROUPS=0 -DK=1 -DCANCELS=3 -DENDS
 FULL -DREADERS=1 -DWRITERS=1 -DALTS=1 -DGROUPS=0 -DK=2 -DCANCELS=2 -DENDS
 FULL -DREADERS=1 -DWRITERS=2 -DALTS=0 -DGROUPS=1 -DK=1 -DCANCELS=2 -DENDS
-FULL -DREADERS=1 -DWRITERS=1 -DALTS=1 -DGROUPS=1 -DK=1 -DCANCELS=2
+FULL -DREADERS=1 -DWRITERS=1 -DALTS=1 -DGROUPS=1 -DK=1 -DCANCELS=1 -DENDS
 BOUNDED -DREADERS=2 -DWRITERS=2 -DALTS=0 -DGROUPS=0 -DK=1 -DCANCELS=2 -DENDS
 BOUNDED -DREADERS=1 -DWRITERS=1 -DALTS=1 -DGROUPS=0 -DK=1 -DCANCELS=1 -DENDS
 BOUNDED -DREADERS=2 -DWRITERS=1 -DALTS=0 -DGROUPS=1 -DK=1 -DCANCELS=1 -DENDS
@@ -665,7 +665,8 @@ end_waits:
           state[ALT] = RUNS;
           if
           :: val[GUARD(chosen)] == POISON ->
-             val[GUARD(chosen)] = WAITING;
+             val[GUARD(0)] = WAITING;
+             val[GUARD(1)] = WAITING;
              refused(w);
              break
           :: val[GUARD(chosen)] != POISON && op[GUARD(chosen)] == READ ->
@@ -673,7 +674,8 @@ end_waits:
           :: else ->
              assert(taken[w])
           fi;
-          val[GUARD(chosen)] = WAITING;
+          val[GUARD(0)] = WAITING; /* a guard that lost keeps its value till it is posted again */
+          val[GUARD(1)] = WAITING;
           verify()
         }
      :: atomic {
