@@ -281,7 +281,8 @@ class Search:
             self.trouble = None
         # Lines of the model that some state stands on, and those of them that were reached.
         self.live = {place for _, place in live}
-        self.reached = {place for state, place in live if state not in unreached_states(output)}
+        unreached = unreached_states(output)
+        self.reached = {place for state, place in live if state not in unreached}
 
 
 def search(model, macros, claim=None, long=False):
