@@ -4,7 +4,7 @@ RULE 2: whoever takes an offer out of a queue releases its thread's bolt once, a
     wake is lost or comes twice, and no offer is used again before (assertions, invalid end states)
 RULE 3: a poisoner wakes a chain, each with what was promised; an offer woken is its thread's again
 RULE 8: an interrupted operation leaves nothing behind, a read that was paired gives its value back,
-    and the wake that is still to come is waited for (assertions)
+    and its thread goes on with another offer: the wake of the old one may come yet (assertions)
 FULL -DTHREADS=3 -DK=2 -DCHANNELS=2 -DINTERRUPTS=0 -DPOISONER
 FULL -DTHREADS=3 -DK=2 -DCHANNELS=1 -DINTERRUPTS=1
 FULL -DTHREADS=3 -DK=1 -DCHANNELS=1 -DINTERRUPTS=2 -DPOISONER
@@ -16,7 +16,8 @@ FAULT WAKE_FIRST a reader is woken before it has its value
 FAULT CHAIN_LATE the chain's link is read after the wake
 FAULT CHAIN_LINKED the chain's link is cleared after the wake
 FAULT WRONG_OFFER an end takes the offer that it remembers for the calling thread's own
-FAULT NO_SECOND_WAIT an interrupted thread does not wait for the wake that is still to come
+FAULT SAME_OFFER an interrupted thread keeps the offer that somebody may wake yet
+FAULT KNOWN_OFFER an end still knows the offer that its thread has given up
 FAULT INTERRUPTED_STAYS an interrupted thread leaves its offer in the queue
 FAULT VALUE_LOST an interrupted thread keeps the value that it was given
 FAULT UNLOCKED an operation looks and queues itself in two steps
@@ -29,7 +30,8 @@ MAPS forget_value | upycsp/channel.py:ReadEnd.__call__ | o.value = WAITING
 MAPS wake_other | upycsp/channel.py:ReadEnd.__call__ | o = o.wake
 MAPS interrupted | upycsp/wait.py:Offer.interrupted | if self.waits():
 MAPS give_back | upycsp/wait.py:Offer.interrupted | party = self.channel.give_back(Given(self.channel, READ), value)
-MAPS second_wait | upycsp/wait.py:Offer.interrupted | self.wait()
+MAPS retire | upycsp/wait.py:Offer.interrupted | self.retire()
+MAPS unknown | upycsp/wait.py:Offer.retire | self.ident = None
 MAPS wake_reader | upycsp/wait.py:Offer.interrupted | party.wake()
 MAPS end_all | upycsp/channel.py:Ends.poison | chain = self.end_all()
 MAPS read_link | upycsp/wait.py:wake_chain | n = party.next
@@ -39,9 +41,8 @@ MAPS release | upycsp/wait.py:wake_chain | party.wake()
 #define NIL 0
 #define DEAD 1
 #define FIRST 2
-#define OWN(t) (FIRST + (t))
-#define THREAD(o) ((o) - FIRST)
-#define POOL (FIRST + THREADS) /* Given: who takes one wakes nobody */
+#define SPARE (FIRST + THREADS) /* for threads that were interrupted */
+#define POOL (SPARE + INTERRUPTS) /* Given: who takes one wakes nobody */
 #define OFFERS (POOL + INTERRUPTS)
 #define NOBODY 255
 
@@ -56,13 +57,17 @@ MAPS release | upycsp/wait.py:wake_chain | party.wake()
 byte readers[CHANNELS], writers[CHANNELS];
 byte next[OFFERS], val[OFFERS], ch_of[OFFERS];
 bit op[OFFERS];
-bit free[THREADS];           /* a bolt that was released */
-byte remembered[2 * CHANNELS]; /* the thread that waited last on an end */
-byte interrupts, givens;
+byte own[THREADS];
+bit free[OFFERS];              /* its bolt was released */
+byte remembered[2 * CHANNELS]; /* the offer of the thread that waited last on an end */
+byte interrupts, givens, spares;
 
 /* What the checks know: wakes that somebody owes an offer; where messages are */
 bit owed[OFFERS], taken[MESSAGES + 1], got_it[MESSAGES + 1];
 bit dead[CHANNELS];
+#ifdef FAULT_KNOWN_OFFER
+byte owner[OFFERS];
+#endif
 
 hidden byte x_at, x_before, x_o, x_n;
 
@@ -119,7 +124,7 @@ inline waits(o) {
 inline owes(o) {
   if
   :: o < POOL ->
-     assert(!owed[o] && !free[THREAD(o)]);
+     assert(!owed[o] && !free[o]);
      owed[o] = 1
   :: else
   fi
@@ -128,9 +133,9 @@ inline owes(o) {
 inline bolt_release(o) {
   if
   :: o < POOL ->
-     assert(owed[o] && !free[THREAD(o)]); /* once a wait */
+     assert(owed[o] && !free[o]); /* once a wait */
      owed[o] = 0;
-     free[THREAD(o)] = 1
+     free[o] = 1
   :: else
   fi
 }
@@ -188,21 +193,24 @@ inline own_offer(t, c, kind) {
 #ifdef FAULT_WRONG_OFFER
   if
   :: END(c, kind) == NOBODY ->
-     END(c, kind) = t;
-     mine = OWN(t)
-  :: else ->
-     mine = OWN(END(c, kind))
-  fi;
-#else
-  if
-  :: END(c, kind) != t ->
-remember:
-     END(c, kind) = t
+     END(c, kind) = own[t]
   :: else
   fi;
-  mine = OWN(t);
+  mine = END(c, kind);
+#else
+  if
+#ifdef FAULT_KNOWN_OFFER
+  :: END(c, kind) == NOBODY || owner[END(c, kind)] != t ->
+#else
+  :: END(c, kind) != own[t] ->
 #endif
-  assert(!owed[mine] && !free[THREAD(mine)] && val[mine] == WAITING);
+remember:
+     END(c, kind) = own[t]
+  :: else
+  fi;
+  mine = END(c, kind);
+#endif
+  assert(!owed[mine] && !free[mine] && val[mine] == WAITING);
   ch_of[mine] = c;
   op[mine] = kind
 }
@@ -296,9 +304,8 @@ wake_other:
 sleep:
         if
         :: atomic {
-             free[t] ->
-             free[t] = 0;
-             mine = OWN(t)
+             free[mine] ->
+             free[mine] = 0
            };
 look_at_value:
            v = (kind == READ || val[mine] == POISON -> val[mine] : v);
@@ -307,7 +314,7 @@ forget_value:
         :: atomic {
              interrupts < INTERRUPTS ->
              interrupts++;
-             mine = OWN(t)
+             free[mine] = 0 /* it may have taken its bolt, and not know it yet */
            };
 interrupted:
            atomic {
@@ -347,31 +354,26 @@ give_back:
                 :: else
                 fi;
                 is_somewhere(v);
-                v = POISON
+                v = POISON;
+#ifndef FAULT_SAME_OFFER
+retire:
+                own[t] = SPARE + spares;
+unknown:
+                spares++
+#endif
              fi
            };
            if
-           :: party != NOBODY ->
-#ifndef FAULT_NO_SECOND_WAIT
-second_wait:
-              atomic {
-                free[t] ->
-                free[t] = 0
-              };
-#endif
-              if
-              :: party != NIL ->
+           :: party != NOBODY && party != NIL ->
 wake_reader:
-                 bolt_release(party)
-              :: else
-              fi
+              bolt_release(party)
            :: else
            fi
         :: atomic {
              timeout ->
-             waits(OWN(t));
+             waits(mine);
              if
-             :: x_at == OWN(t) && !owed[OWN(t)] -> /* nobody will ever come */
+             :: x_at == mine && !owed[mine] -> /* nobody will ever come */
                 break
              fi
            }
@@ -463,6 +465,10 @@ init {
   atomic {
     do
     :: t < THREADS ->
+       own[t] = FIRST + t;
+#ifdef FAULT_KNOWN_OFFER
+       owner[own[t]] = t;
+#endif
        run Thread(t);
        t++
     :: else ->
