@@ -85,22 +85,25 @@ class BaseBufferedChannel(BaseChannel):
     def take(self):
         w = self._write_queue
         if w is not None and w.op == GIVEN:
+            pair = w.value, None
             self._write_queue = unlink(w, w)
-            v = w.value
-            party = None
         elif self._count:
-            v = self._popleft()
-            party = None
-            if w is not None:
+            v = self._ring[self._first]
+            if w is None:
+                pair = v, None
+                self._popleft()
+            else:
+                pair = [v, None]
+                self._popleft()
                 self._append(w.value)
-                party = self._met(w, TAKEN)
+                pair[1] = self._met(w, TAKEN)
         elif w is not None:  # capacity 0
-            v = w.value
-            party = self._met(w, TAKEN)
+            pair = [w.value, None]
+            pair[1] = self._met(w, TAKEN)
         else:
             raise PoisonException("channel is poisoned")
         self._refresh()
-        return v, party
+        return pair
 
     def give(self, value):
         if self._readers is DEAD:
@@ -174,7 +177,7 @@ class BaseBufferedChannel(BaseChannel):
             else:
                 chain = self._end_offer(o, chain)
         if last is DEAD:
-            self._ring = []
+            self._ring.clear()  # a new list would need memory
             self._first = self._count = 0
             self._writers = DEAD
         else:

@@ -68,6 +68,13 @@ class Offer:
         self.next = None
         self.prev = None
 
+    def is_queued(self):
+        """Whether it stands in a queue of its channel."""
+        o = self.channel.queue_of(self.op)
+        while o is not None and o is not self:
+            o = o.next
+        return o is not None
+
 
 class _Refuse:
     def paired(self, offer):
@@ -88,8 +95,9 @@ def link(head, offer):
     if head is None:
         return offer
     last = last_of(head)
+    last.next = None  # as it is: now storing it needs no memory
     offer.prev = last
-    head.prev = offer  # these two may need memory: nothing has happened till then
+    head.prev = offer  # these three may need memory: nothing has happened till then
     last.next = offer
     return head
 
@@ -204,15 +212,17 @@ class BaseChannel:
 
     def take(self):
         """Read from whoever waits first; return (value, whom to wake). _writers is not None."""
+        # The pair is made first: there may be no memory for it, and then nothing has happened.
         w = self._writers
-        v = w.value
         if w.alt is None:
+            pair = w.value, w
             self._writers = unlink(w, w)
             w.value = TAKEN
-            return v, w
-        party = w.alt.paired(w)
+            return pair
+        pair = [w.value, None]
+        pair[1] = w.alt.paired(w)
         w.value = TAKEN
-        return v, party
+        return pair
 
     def give(self, value):
         """Write to whoever waits first; return whom to wake. _readers is not None."""

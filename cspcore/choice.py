@@ -175,16 +175,30 @@ class Choice:
             return self._value, None
         if o.op == READ:
             return o.channel.take()
-        return 0, o.channel.give(self.guards[i].pending)
+        # As in take, the pair is made before anything happens.
+        r = o.channel._readers
+        if r.alt is None:
+            pair = 0, r
+            o.channel.give(self.guards[i].pending)
+        else:
+            pair = [0, None]
+            pair[1] = o.channel.give(self.guards[i].pending)
+        return pair
 
     def post(self):
-        """Leave an offer with every channel."""
+        """Leave an offer with every channel; with none, if there is too little memory for that."""
         self._chosen = None
         self.waits = True
-        for o in self._offers:
-            if o is not None:
-                o.value = WAITING if o.op == READ else self.guards[o.index].pending
-                o.channel.post(o)
+        n = 0
+        try:
+            for o in self._offers:
+                if o is not None:
+                    o.value = WAITING if o.op == READ else self.guards[n].pending
+                    o.channel.post(o)
+                n += 1
+        except BaseException:
+            self._withdraw(n)
+            raise
 
     def paired(self, offer):
         """One of the offers has met its counterpart: withdraw them all. Returns whom to wake."""
@@ -206,6 +220,14 @@ class Choice:
         """Take all offers out of their queues; nothing was chosen."""
         self.waits = False
         for o in self._offers:
+            if o is not None:
+                o.channel.withdraw(o)
+
+    def _withdraw(self, n):
+        # The first n, which are all that were posted.
+        self.waits = False
+        for i in range(n):
+            o = self._offers[i]
             if o is not None:
                 o.channel.withdraw(o)
 

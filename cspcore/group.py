@@ -27,8 +27,8 @@ class Group:
         else:
             r = ch._readers
             if r is not None:
-                self.left -= 1
                 if r.alt is None and r.op == READ:
+                    self.left -= 1
                     ch.withdraw(r)
                     r.value = pending
                     return r
@@ -43,17 +43,26 @@ class Group:
         try:
             offer.value, party = offer.channel.take()
         except PoisonException:
-            offer.value = POISON
-            return None
+            return self._refused(offer)
+        except BaseException:
+            self.left += 1  # there was no memory for it
+            raise
         self.stamp(offer)
         return party
 
     def _give(self, offer, pending):
+        self.left -= 1
         try:
             return offer.channel.give(pending)
         except PoisonException:
-            offer.value = POISON
-            return None
+            return self._refused(offer)
+        except BaseException:
+            self.left += 1
+            raise
+
+    def _refused(self, offer):
+        self.poisoned = True
+        offer.value = POISON
 
     def paired(self, offer):
         """One of the offers has met its counterpart, or ends. Returns whom to wake."""

@@ -50,26 +50,38 @@ class BaseProcess:
         if self._propagate and self._args is not None:
             poison_ends(self._args)
             if self._kwargs:
-                poison_ends(list(self._kwargs.values()))
+                for name in self._kwargs:
+                    _poison_end(self._kwargs[name])
         if not isinstance(exception, PoisonException):
             return exception
         if self._verbose:
-            print("process %s ended by poison" % self.name, file=sys.stderr)
+            try:
+                print("process %s ended by poison" % self.name, file=sys.stderr)
+            except (MemoryError, OSError):
+                pass
         return None
 
     def forgo(self, exception):
         """It will never be started: its neighbours must not wait for it. As die."""
-        self._state = ENDED
-        return self.die(exception)
+        exception = self.die(exception)
+        try:
+            self._state = ENDED
+        except MemoryError:  # it was not claimed, and has no such attribute yet
+            pass
+        return exception
 
 
 def poison_ends(args):
     """Poison the channel ends among arguments, in lists and tuples too."""
     for a in args:
-        if isinstance(a, End):
-            a.poison()
-        elif isinstance(a, _NESTS):
-            poison_ends(a)
+        _poison_end(a)
+
+
+def _poison_end(a):
+    if isinstance(a, End):
+        a.poison()
+    elif isinstance(a, _NESTS):
+        poison_ends(a)
 
 
 def maker(Process):

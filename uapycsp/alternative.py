@@ -16,8 +16,6 @@ CancelledError = engine.CancelledError
 class Alternative(Composed, engine.Parked, Choice):
     """A choice among guards: read ends, alt_pending_write, Timer, Skip, users' own."""
 
-    next = None
-
     def __init__(self, *guards):
         Choice.__init__(self, *guards)
         self._asks = False  # a guard of a user's, who may call schedule from another thread
@@ -26,6 +24,7 @@ class Alternative(Composed, engine.Parked, Choice):
                 self._asks = True
         self._limit = None  # None or (ms, guard): the Timer that is due first
         self._busy = False
+        self.next = None
 
     def arm(self, ms, guard):
         if self._limit is None or ms < self._limit[0]:
@@ -44,8 +43,8 @@ class Alternative(Composed, engine.Parked, Choice):
         i = self.poll(self._next if fair else 0)
         if i < 0:
             self._busy = True
-            self.post()
             try:
+                self.post()
                 if self._limit is None:
                     yield self.rest()
                 else:

@@ -22,6 +22,8 @@ from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine, give_back
 
 CancelledError = engine.CancelledError
 
+_DROPPED = CancelledError()  # made once: there may be no memory for it
+
 NEW = const(4)
 ENDED = const(5)
 FAILED = const(6)
@@ -131,7 +133,10 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
 
     def forgo(self, exception):
         exception = self.die(exception)
-        self._group = False  # there may be no memory for it
+        try:
+            self._group = False
+        except MemoryError:  # it was not claimed, and has no such attribute yet
+            pass
         return exception
 
     def fail(self, exception):
@@ -164,10 +169,12 @@ class _Composite(Process):
     def _call(self):
         return self._f._await()
 
-    def forgo(self, exception):
+    def die(self, exception):
+        # Its body may not even have begun.
         for m in self._f.parts():
-            m.forgo(exception)
-        return exception
+            if isinstance(m, Process) and m._group is None:
+                m.forgo(exception)
+        return Process.die(self, exception)
 
 
 process = maker(Process)
@@ -330,35 +337,63 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         return results
 
     def _start_all(self, args):
-        for m in args:
-            if isinstance(m, Process):
-                if m._group is not None:
-                    raise RuntimeError("a process is started once")
-                m._group = self
-        self.exception = None  # it stands here already, as in Process.start
-        self.poisoned = self.poisoned  # _write_all may have met poison
-        self.begin(args)
+        try:
+            self._claim_all(args)
+        except MemoryError as er:
+            for m in args:
+                if isinstance(m, Process) and (m._group is None or m._group is self):
+                    m.forgo(er)
+            raise
         self.left += 1  # itself, so that nobody wakes it before it waits
         failed = None
         for i in range(len(args)):
-            m = args[i]
+            if failed is None:
+                try:
+                    self._start(i)
+                    continue
+                except BaseException as er:
+                    failed = er  # no more are started after one that could not be
+            m = self.members[i]
             if isinstance(m, Process):
-                if failed is None:
-                    try:
-                        m.start()
-                        continue
-                    except BaseException as er:
-                        failed = er  # no more are started after one that could not be
                 m.forgo(failed)
-                self.fail(failed)
-                self.left -= 1
             elif isinstance(m, _Operation):
-                m.begin(self)
-            elif isinstance(m, WriteGuard):
-                self._post(i, WriteGuard(m.channel, m.pending), m.pending)
-            else:
-                self._post(i, Offer(m._channel, READ), None)
+                m.generator.close()
+            self.fail(failed)
+            self.left -= 1
+        if failed is not None:
+            self._withdraw_all()
         self.left -= 1
+
+    def _claim_all(self, args):
+        self.exception = None  # it stands here already, as in Process.start
+        self.poisoned = self.poisoned  # likewise; _write_all may have met poison
+        self.begin(args)
+        for m in args:
+            if isinstance(m, Process):
+                m.claim(self)
+
+    def _start(self, i):
+        m = self.members[i]
+        if isinstance(m, Process):
+            m.start()
+        elif isinstance(m, _Operation):
+            m.begin(self)
+        elif isinstance(m, WriteGuard):
+            self._post(i, WriteGuard(m.channel, m.pending), m.pending)
+        else:
+            self._post(i, Offer(m._channel, READ), None)
+
+    def _withdraw_all(self):
+        # One could not be started: operations that wait do so no more.
+        for m in self.members:
+            if isinstance(m, _Operation):
+                m = m.offer
+            if isinstance(m, BaseOffer) and m.alt is self:
+                if m.is_queued():
+                    m.channel.withdraw(m)
+                    self.left -= 1
+                m.alt = None
+                m.value = POISON
 
     def _post(self, i, offer, pending):
         self.members[i] = offer
@@ -400,7 +435,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 yield m
 
     def parts(self):
-        return [m for m in self._args or () if isinstance(m, Process)]
+        return self._args or ()
 
     def _all_written(self):
         # Whether all members are writes that have happened.
@@ -474,7 +509,7 @@ def run(*processes):
     Raises what the first of them, or one spawned that nobody asked about, raised; DeadlockError
     when all wait for one another.
     """
-    global _failed, _failed_last, _deadlock, _root
+    global _failed, _failed_last, _deadlock, _root, _all_ended
     if engine.is_running():
         raise RuntimeError("an event loop runs already: await the process")
     if not processes:
@@ -489,7 +524,9 @@ def run(*processes):
     try:
         results = engine.run(_main(group, look), lambda: _abandon(group))
     finally:
-        _root = None
+        if not alive.is_empty() and hasattr(engine, "drop_all"):
+            _drop_all()
+        _root = _all_ended = None
         forget()
         alive.clear()
         _failed = _failed_last = None
@@ -505,6 +542,8 @@ async def _main(group, look):
     try:
         results = await group
     except BaseException:
+        if _root is not group:
+            raise  # the run is long over: a garbage collection closes what was left of it
         await _end_all()
         if _deadlock:
             raise DeadlockError(_deadlock)
@@ -538,6 +577,24 @@ async def _end_all():
 @coroutine
 def _parked(parked):
     yield engine.park(parked)
+
+
+def _drop_all():
+    # The loop itself has run out of memory, or some would not end: they do so without it.
+    while not alive.is_empty():
+        p = alive.oldest()
+        try:
+            p.task.coro.close()
+        except BaseException:
+            pass
+        try:
+            p.ended(None, _DROPPED)
+        except Exception:
+            pass
+        if alive.oldest() is p:
+            alive._newer = p._newer
+            p._newer._older = alive
+    engine.drop_all()
 
 
 def _abandon(group):

@@ -22,14 +22,18 @@ class Sequence(Composite):
         members = self._members
         if members is None:
             raise RuntimeError("a process is started once")
-        self._members = None
         results = []
+        self._members = None
+        n = 0  # how many were run
         try:
             for m in members:
-                results.append((yield from Parallel(m)._await())[0])
+                parallel = Parallel(m)
+                n += 1
+                results.append((yield from parallel._await())[0])
         except BaseException as er:
-            for m in members[len(results) + 1 :]:
-                m.forgo(er)
+            while n < len(members):
+                members[n].forgo(er)
+                n += 1
             raise
         return results
 

@@ -70,6 +70,7 @@ class Offer(Waiting, engine.Parked, BaseOffer):
 
     def __init__(self, channel, op):
         BaseOffer.__init__(self, channel, op)
+        self.seq = 0  # who meets it stores here, and may have no memory to make the attribute
 
 
 @coroutine

@@ -7,6 +7,7 @@ the protocol of a bare `yield future` (`_asyncio_future_blocking`).
 import asyncio
 import inspect
 import logging
+import signal
 import threading
 from asyncio import CancelledError, TimeoutError  # noqa: F401
 from types import coroutine  # noqa: F401
@@ -274,21 +275,55 @@ def run(coro, after=None):
         return _run_old(coro, after)
     with asyncio.Runner() as runner:
         try:
-            return runner.run(coro)
-        except (KeyboardInterrupt, SystemExit):
-            if after is not None:
-                runner.run(after())
+            return runner.run(_interruptible(coro))
+        except (KeyboardInterrupt, SystemExit) as er:
+            _run_after(runner.run, after, er)
             raise
+
+
+async def _interruptible(coro):
+    # A handler runs between any two instructions of the main thread. What asyncio's does, to
+    # cancel the main task, or Python's own, to raise, would come in the middle of a change of a
+    # queue: here it waits for the loop, unless Ctrl-C comes once more.
+    usual = signal.getsignal(signal.SIGINT)
+    if not callable(usual) or threading.current_thread() is not threading.main_thread():
+        return await coro
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def ask(number, frame):
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        loop.call_soon_threadsafe(usual, number, None)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        return await coro
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def _run_after(run, after, interrupt):
+    # It ends the loop again in each task around the one that was interrupted.
+    again = after is not None
+    while again:
+        try:
+            run(after())
+            again = False
+        except (KeyboardInterrupt, SystemExit) as er:
+            if er is not interrupt:
+                raise
 
 
 def _run_old(coro, after):
     loop = asyncio.new_event_loop()
     try:
         asyncio.set_event_loop(loop)
-        return loop.run_until_complete(coro)
-    except (KeyboardInterrupt, SystemExit):
-        if after is not None:
-            loop.run_until_complete(after())
+        return loop.run_until_complete(_interruptible(coro))
+    except (KeyboardInterrupt, SystemExit) as er:
+        _run_after(loop.run_until_complete, after, er)
         raise
     finally:
         tasks = asyncio.all_tasks(loop)

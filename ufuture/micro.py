@@ -238,8 +238,8 @@ def _new_loop():
     _timed = False
     names["me"] = None
     names["wake"] = _wake_parked
-    del _ready[:]
-    del _cancels[:]
+    _ready.clear()
+    _cancels.clear()
 
 
 def _kick():
@@ -633,16 +633,40 @@ def run(coro, after=None):
     """Run a coroutine as the main task; its value. If that is interrupted, run after() then."""
     global _alive
     _alive = 0  # what an interrupted run left behind does not count
+    ended = [False]
     try:
-        return core.run_until_complete(core.create_task(coro))
-    except (Exception, CancelledError):
-        raise
-    except BaseException:
-        if after is not None:
+        return core.run_until_complete(core.create_task(_note(coro, ended)))
+    except BaseException as er:
+        if after is None or ended[0] and isinstance(er, _ENDS):
+            raise
+        # An interrupt, maybe in the middle of what can't be done by halves: then this fails, too;
+        # or the loop itself has no memory to go on.
+        try:
             core.run_until_complete(core.create_task(after()))
-        raise
+        except Exception:
+            drop_all()
+        raise er
     finally:
         core.cur_task = None
+
+
+async def _note(coro, ended):
+    try:
+        return await coro
+    finally:
+        ended[0] = True
+
+
+def drop_all():
+    """Forget all tasks: nobody can run them any more."""
+    # Without memory, for that may have been the reason.
+    queue = core._task_queue
+    while queue.peek() is not None:
+        if _ends_tell:
+            queue.pop()
+        else:
+            queue.pop_head()
+    _new_loop()
 
 
 # Calls from other threads: they leave what is to be called, and set a flag that asyncio polls.

@@ -32,11 +32,7 @@ class Alternative(Choice):
                     self._next = i + 1 if i + 1 < len(self.guards) else 0
                 v, party = self.commit(i)
             else:
-                if self._limit is not None:
-                    self._start_alarm()
-                self._me = me = own()
-                me.on = self
-                self.post()
+                me = self._begin()
         if i < 0:
             try:
                 me.wait()
@@ -90,12 +86,19 @@ class Alternative(Choice):
         me.on = None
         return me
 
-    def _start_alarm(self):
+    def _begin(self):
+        # Under lock: leave offers and arm the alarm; the calling thread's offer.
         try:
-            self._alarm.start(self._limit[0])
-        except BaseException:  # no thread to be had for the clock
+            me = own()
+            if self._limit is not None:
+                self._alarm.start(self._limit[0])
+            self.post()
+        except BaseException:  # no thread to be had for the clock, or no memory
             self.disable_all()
             raise
+        self._me = me
+        me.on = self
+        return me
 
     def _due(self, alarm):
         # In the timer thread. An alarm that is armed again has been overtaken by a later select.

@@ -38,7 +38,8 @@ _list = list
 # Guarded by lock: the processes that have a thread, and the runs that have not returned.
 _alive = Ring()
 _runs = []
-_failed = []  # Spawns whose process ended by an exception nobody asked for, first in time
+# Spawns whose process ended by an exception nobody asked for, first in time, linked by `later`.
+_failed = _failed_last = None
 _loaded = False  # whether all of upycsp is
 _watches = False  # whether the watchdog's thread is there
 
@@ -78,12 +79,12 @@ class Process(BaseProcess, Runnable):
     def start(self):
         """Give it a thread; None, or why there is none. Its group hears of its end in any case."""
         global _loaded
-        if not _loaded:
-            upycsp._load_all()
-            _loaded = True
         with lock:
             _alive.add(self)
         try:
+            if not _loaded:
+                upycsp._load_all()
+                _loaded = True
             kept.start(self.perform, self._tell)
         except BaseException as er:
             with lock:
@@ -106,6 +107,8 @@ class Process(BaseProcess, Runnable):
             self.retval = self.call()
             self._state = ENDED
         except BaseException as er:
+            self.retval = er  # if not even its ends can be poisoned
+            self._state = FAILED
             self._note(self.die(er))
 
     def _enter(self):
@@ -161,11 +164,12 @@ class _Composite(Process):
         self._f.retval = value = self._f.wait_all()
         return value
 
-    def forgo(self, exception):
-        self._state = ENDED
+    def die(self, exception):
+        # Its body may not even have begun.
         for m in self._f.parts():
-            m.forgo(exception)
-        return exception
+            if isinstance(m, Process) and m._group is None:
+                m.forgo(exception)
+        return Process.die(self, exception)
 
 
 process = maker(Process)
@@ -216,7 +220,7 @@ class Parallel(Group, Runnable):
         return self
 
     def parts(self):
-        return [m for m in self.members if isinstance(m, Process)]
+        return self.members
 
     def wait_all(self):
         """Start all members and wait for their ends; their results."""
@@ -226,8 +230,7 @@ class Parallel(Group, Runnable):
             chain = self._post_guards()
             me = None
             if self.left:
-                self._me = me = own()
-                me.on = self
+                me = self._begin_wait(chain)
         wake_chain(chain)
         if me is not None:
             self._wait(me)
@@ -250,14 +253,40 @@ class Parallel(Group, Runnable):
                 m.channel._readers = None  # Group.post, written out for the usual case
                 r.value = m.pending
             else:
-                r = self._post_guard(m)
+                r = self._post_guard(m, chain)
                 if r is None:
                     continue
             r.next = chain
             chain = r
         return chain
 
-    def _post_guard(self, m):
+    def _begin_wait(self, chain):
+        try:
+            self._me = me = own()
+        except BaseException:
+            self._take_back(chain)
+            raise
+        me.on = self
+        return me
+
+    def _post_guard(self, m, chain):
+        try:
+            return self._post_one(m)
+        except BaseException:
+            self._take_back(chain)
+            raise
+
+    def _take_back(self, chain):
+        # Under lock. There is too little memory for the rest: what was posted is withdrawn, what
+        # has been paired stands.
+        for m in self.members:
+            if isinstance(m, Offer) and m.alt is self:
+                if m.is_queued():
+                    m.channel.withdraw(m)
+                m.alt = None
+        wake_chain(chain)
+
+    def _post_one(self, m):
         if m.alt is not None:  # it stands in a queue: a guard may be used twice
             guard = m
             m = WriteGuard(guard.channel, guard.pending)
@@ -277,9 +306,13 @@ class Parallel(Group, Runnable):
             raise
 
     def _run_members(self):
-        with lock:
-            self._me = me = own()
-            x = self._begin()
+        try:
+            with lock:
+                self._me = me = own()
+                x = self._begin()
+        except MemoryError as er:
+            self._forgo_all(er)
+            raise
         wake_chain(x)
         self._start(me)
         with lock:
@@ -297,6 +330,12 @@ class Parallel(Group, Runnable):
             raise PoisonException("channel is poisoned")
         return x
 
+    def _forgo_all(self, exception):
+        # None was started, for want of memory.
+        for m in self.members:
+            if isinstance(m, Process) and m._state == STARTED and m._group is self:
+                m.forgo(exception)
+
     def _results(self, members):
         # The list of members, turned into that of their results.
         i = 0
@@ -309,6 +348,7 @@ class Parallel(Group, Runnable):
         # Under lock: claim the processes, post the guards. Whom to wake.
         if self.left != _MIXED:
             raise RuntimeError("a process is started once")
+        self.exception = None  # at a member's end there may be no memory to make this attribute
         n = 1  # itself, so that nobody wakes it before it waits
         for m in self.members:
             if _isinstance(m, Process):
@@ -320,20 +360,24 @@ class Parallel(Group, Runnable):
     def _begin_guards(self):
         chain = None
         members = self.members
-        for i in range(len(members)):
-            m = members[i]
-            if not isinstance(m, Process):
-                if isinstance(m, End):
-                    members[i] = o = Offer(m._channel, READ)
-                    pending = None
-                else:
-                    members[i] = o = WriteGuard(m.channel, m.pending)
-                    pending = m.pending
-                self.left += 1
-                party = self.post(o, pending)
-                if party is not None:
-                    party.next = chain
-                    chain = party
+        try:
+            for i in range(len(members)):
+                m = members[i]
+                if not isinstance(m, Process):
+                    if isinstance(m, End):
+                        members[i] = o = Offer(m._channel, READ)
+                        pending = None
+                    else:
+                        members[i] = o = WriteGuard(m.channel, m.pending)
+                        pending = m.pending
+                    self.left += 1
+                    party = self.post(o, pending)
+                    if party is not None:
+                        party.next = chain
+                        chain = party
+        except BaseException:
+            self._take_back(chain)
+            raise
         return chain
 
     def _start(self, me):
@@ -345,6 +389,9 @@ class Parallel(Group, Runnable):
         if p is not None and p._me is me and me.nests:
             here = self.members[-1]
         failed = self._start_others(here)
+        if failed is not None and not isinstance(failed, Exception):
+            self.left = -1  # an interrupt: nobody waits for those that were started
+            raise failed
         if here is not None and _isinstance(here, Process):
             if failed is None:
                 here.perform_here(me)
@@ -379,10 +426,6 @@ class Parallel(Group, Runnable):
             self.fail(p.exception())
         self.left -= 1
         return None if self.left else self.party()
-
-    def offers(self):
-        """The offers of operations that still wait."""
-        return [m for m in self.members if isinstance(m, Offer) and m.alt is self]
 
     def _interrupted(self, me):
         # An interrupt has ended the wait: operations that wait are withdrawn, reads given back.
@@ -427,20 +470,28 @@ class Sequence(Runnable):
         members = self._members
         if members is None:
             raise RuntimeError("a process is started once")
-        self._members = None
-        with lock:
-            me = own()
-            for m in members:
-                m.claim(self)
         results = []
-        for m in members:
-            m.perform_here(me)
-            er = m.exception()
-            if er is not None:
-                for m in members[len(results) + 1 :]:
+        self._members = None
+        n = 0  # how many were run
+        try:
+            with lock:
+                me = own()
+                for m in members:
+                    m.claim(self)
+            for m in members:
+                n += 1
+                m.perform_here(me)
+                er = m.exception()
+                if er is not None:
+                    raise er
+                results.append(m.retval)
+        except BaseException as er:
+            while n < len(members):
+                m = members[n]
+                if m._group is self or isinstance(er, MemoryError) and m._group is None:
                     m.forgo(er)
-                raise er
-            results.append(m.retval)
+                n += 1
+            raise
         return results
 
 
@@ -457,6 +508,7 @@ class Spawn:
         self._asked = False
         self._ended = False
         self._exception = None
+        self.later = None  # of the handles whose process has failed: the next one
         self._process = p = self._as_process(p)
         with lock:
             p.claim(self)
@@ -475,8 +527,8 @@ class Spawn:
             self._asked = True
             me = None
             if self._ended:
-                if self._exception is not None and self in _failed:
-                    _failed.remove(self)
+                if self._exception is not None:
+                    _forget_failure(self)
             else:
                 me = own()
                 me.on = self
@@ -503,7 +555,7 @@ class Spawn:
             o = o.next
         if er is not None and not self._asked and p._me is not None:
             if _runs:
-                _failed.append(self)
+                _note_failure(self)
             else:
                 report_exception(er, None)
         return chain
@@ -525,6 +577,34 @@ class Spawn:
                 me.retire()
 
 
+def _note_failure(handle):
+    global _failed, _failed_last
+    if _failed is None:
+        _failed = handle
+    else:
+        _failed_last.later = handle
+    _failed_last = handle
+
+
+def _forget_failure(handle):
+    # Somebody has asked now.
+    global _failed, _failed_last
+    h = _failed
+    before = None
+    while h is not handle:
+        if h is None:
+            return
+        before = h
+        h = h.later
+    if before is None:
+        _failed = handle.later
+    else:
+        before.later = handle.later
+    if _failed_last is handle:
+        _failed_last = before
+    handle.later = None
+
+
 def run(*processes):
     """Run a process (its value), or several in parallel (their list). Also inside a process.
 
@@ -541,7 +621,9 @@ def run_group(group, processes):
     """Run a Parallel of processes under the watchdog; one's result, or the list of several's."""
     if not processes:
         raise ValueError("run needs at least one process")
-    failed = ()
+    global _failed, _failed_last
+    h = None
+    group.deadlock = None  # the attribute: later there may be no memory to make it
     with lock:
         _runs.append(group)
     try:
@@ -560,12 +642,12 @@ def run_group(group, processes):
             _runs.remove(group)
             if not _runs:
                 forget()
-                failed = _failed[:]
-                del _failed[:]
+                h = _failed
+                _failed = _failed_last = None
     if group.deadlock is not None:
         raise DeadlockError(group.deadlock)
-    if failed:
-        raise failed[0]._exception
+    if h is not None:
+        raise h._exception
     return results if len(processes) > 1 else results[0]
 
 
@@ -583,7 +665,7 @@ def _start_watch():
     if needed:
         try:
             kept.start(_watch)
-        except RuntimeError:
+        except (RuntimeError, MemoryError):
             _watches = False  # a deadlock will not be reported; the network may still run
 
 
@@ -599,90 +681,146 @@ def _watch():
 
 
 def _look():
-    with lock:
-        chain = _find_deadlock() if _runs else None
+    try:
+        with lock:
+            chain = _find_deadlock() if _runs else None
+    except MemoryError:
+        return  # it can't tell: as good as a network that still runs
     wake_chain(chain)
 
 
 def _find_deadlock():
     # Under lock. Poisons what waits if nothing else can go on; whom to wake.
-    waits = []
+    # It keeps no list: there may be no memory, where one has died for want of it.
+    found = 0
     failed = False  # an exception waits for the others: the deadlock is only its consequence
     for group in _runs:
         failed = failed or group.exception is not None
-    for p in _alive.each():
+    p = _alive.oldest()
+    while p is not _alive:
         me = p._me
-        found = _offers_of(me)
-        if found is None:
+        n = _count_offers(me)
+        if n is None:
             return None
-        if found:
-            waits.append((me.runs, found))
+        found += n
         failed = failed or isinstance(me.on, Parallel) and me.on.exception is not None
-    if not waits or _threads_run():
+        p = p._newer
+    if not found or _threads_run():
         return None
     if not failed:
-        text = report(waits)
+        text = _report()
         for group in _runs:
             group.deadlock = group.deadlock or text
     chain = None
-    for p, found in waits:
-        chain = _end(found, chain)
+    p = _alive.oldest()
+    while p is not _alive:
+        chain = _end_waits(p._me, chain)
+        p = p._newer
     return chain
 
 
-def _end(found, chain):
-    # Poison the channels that offers wait on; whom to wake is put before chain.
-    for o in found:
-        party = o.channel.end_all()
-        while party is not None:
-            n = party.next
-            party.next = chain
-            chain = party
-            party = n
+def _report():
+    try:
+        waits = [(p._me.runs, _offers_of(p._me)) for p in _alive.each()]
+        return report([w for w in waits if w[1]])
+    except MemoryError:
+        return "all processes wait; too little memory is left to tell where"
+
+
+def _end_waits(me, chain):
+    # Poison the channels that a thread waits on; whom to wake is put before chain.
+    on = me.on
+    if on is None:
+        return _end(me, chain) if me.waits() else chain
+    for o in _wishes(on):
+        if isinstance(o, Offer) and o.alt is on:
+            chain = _end(o, chain)
     return chain
 
 
-def _offers_of(me):
-    # What a thread waits for: its offers, [] for the end of others, None if it may be running.
+def _wishes(on):
+    # Where a Parallel or an Alternative keeps its offers.
+    if isinstance(on, Parallel):
+        return on.members
+    return on._offers if isinstance(on, Choice) else ()
+
+
+def _end(o, chain):
+    party = o.channel.end_all()
+    while party is not None:
+        n = party.next
+        party.next = chain
+        chain = party
+        party = n
+    return chain
+
+
+def _count_offers(me):
+    # How many offers a thread waits with; None if it may be running, or others may meet them.
     if me is None:
         return None
     on = me.on
     if on is None:
-        if not me.waits():
-            return None
-        found = [me]
-    elif isinstance(on, Parallel):
-        found = on.offers()
-    elif isinstance(on, Choice):
-        if on._own:
-            return None
-        found = on._offers
-    else:
-        found = []
-    for o in found:
-        if o.channel.external:
-            return None
-    return found
+        return 1 if me.waits() and not me.channel.external else None
+    if isinstance(on, Choice) and on._own:
+        return None
+    n = 0
+    for o in _wishes(on):
+        if isinstance(o, Offer) and o.alt is on:
+            if o.channel.external:
+                return None
+            n += 1
+    return n
+
+
+def _offers_of(me):
+    # The offers that a thread waits with.
+    on = me.on
+    if on is None:
+        return [me] if me.waits() else []
+    return [o for o in _wishes(on) if isinstance(o, Offer) and o.alt is on]
 
 
 def _threads_run():
     # Whether a thread that is no process runs outside of our operations.
-    if _offers_of(offers.get(kept.main_ident)) is None:
+    if _count_offers(offers.get(kept.main_ident)) is None:
         return True
     with kept.lock:
         for t in kept.alive:
-            if _offers_of(offers.get(t.ident)) is None:
+            if _count_offers(offers.get(t.ident)) is None:
                 return True
     return False
 
 
+def _withdraw_own():
+    # The interrupt may have come between the moment when the main thread's offer was queued and
+    # its wait.
+    with lock:
+        me = offers.get(kept.main_ident)
+        if me is None:
+            return
+        on = me.on
+        if isinstance(on, Choice) and on.waits:
+            on.withdraw()
+            on.disable_all()
+            on._me = None
+        elif isinstance(on, Parallel):
+            on.left = -1
+        elif on is None and me.waits():
+            me.channel.withdraw(me)
+        me.on = None
+        me.retire()
+
+
 def _abandon():
     # After an interrupt: poison whatever waits, for up to half a second; the rest stays behind.
+    _withdraw_own()
     for _ in range(50):
         chain = None
         with lock:
             for p in _alive.each():
-                chain = _end(_offers_of(p._me) or (), chain)
+                if p._me is not None:
+                    chain = _end_waits(p._me, chain)
             if _alive.is_empty():
                 return
         wake_chain(chain)

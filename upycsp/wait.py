@@ -8,6 +8,7 @@ an offer is WAITING until it is queued to write or its read is paired; its threa
 A thread that is interrupted when it was chosen already leaves its offer, and gets another.
 """
 
+import sys
 from _thread import allocate_lock, get_ident
 
 from uthreading import kept
@@ -15,6 +16,8 @@ from cspcore.channel import POISON, READ, WAITING
 from cspcore.channel import Offer as BaseOffer
 
 _SLICE_MS = 5
+_NOTICE_S = 0.3
+_CPYTHON = sys.implementation.name == "cpython"
 _LOOK = 100  # slices between two looks of the watchdog
 look = None  # the watchdog, where the main thread has to call it
 
@@ -38,6 +41,21 @@ class _PolledBolt:
                 look()
 
 
+class _TimedBolt:
+    """The bolt of CPython's main thread, which looks for Ctrl-C now and then.
+
+    A signal that comes when the thread is about to block, or that another thread gets, does not
+    wake it.
+    """
+
+    def __init__(self, bolt):
+        self.bolt = bolt
+
+    def acquire(self):
+        while not self.bolt.acquire(True, _NOTICE_S):
+            pass
+
+
 class Offer(BaseOffer):
     """A thread's own offer: `wait()` sleeps on its bolt, `wake()` releases that.
 
@@ -51,8 +69,11 @@ class Offer(BaseOffer):
         bolt.acquire()
         self.ident = ident
         self.wake = bolt.release  # attributes, so that ends can call them without a method
-        if not kept.may_block() and ident == kept.main_ident:
-            bolt = _PolledBolt(bolt)
+        if ident == kept.main_ident:
+            if not kept.may_block():
+                bolt = _PolledBolt(bolt)
+            elif _CPYTHON:
+                bolt = _TimedBolt(bolt)
         self.wait = bolt.acquire
         self.on = None
         self.runs = None
@@ -60,13 +81,7 @@ class Offer(BaseOffer):
 
     def waits(self):
         """Whether it stands in a queue: its thread waits in a plain read or write. Under lock."""
-        ch = self.channel
-        if ch is None:
-            return False
-        o = ch.queue_of(self.op)
-        while o is not None and o is not self:
-            o = o.next
-        return o is not None
+        return self.channel is not None and self.is_queued()
 
     def interrupted(self):
         """An interrupt has ended the wait of a plain operation: it leaves nothing behind."""

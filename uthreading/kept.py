@@ -54,7 +54,13 @@ elif sys.platform in ("esp32", "linux", "darwin"):
     # the GIL held, and on the Unix port 4 % of a processor.
     import select
 
-    sleep_ms = select.poll().ipoll
+    _ipoll = select.poll().ipoll
+
+    def sleep_ms(ms):
+        try:
+            _ipoll(ms)
+        except MemoryError:  # the timer thread and the watchdog must not end by it
+            time.sleep_ms(ms)
 
 else:
     sleep_ms = time.sleep_ms
