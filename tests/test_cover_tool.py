@@ -15,7 +15,7 @@ sys.path.insert(0, str(TOOLS))
 
 import cross  # noqa: E402
 import instrument  # noqa: E402
-import report  # noqa: E402
+import covered_report  # noqa: E402
 import run  # noqa: E402
 
 PLATFORMS = ("cpython", "micropython")
@@ -161,9 +161,9 @@ def by_marks(tmp_path, platform):
     env["MICROPYPATH"] = "{}:.frozen".format(TOOLS)
     words = [*interpreters.command(platform), str(path)]
     subprocess.run(words, env=env, cwd=tmp_path, check=True, timeout=60)
-    arcs = report.arcs_of_marks(tmp_path, marks, {"program.py": meaning})
+    arcs = covered_report.arcs_of_marks(tmp_path, marks, {"program.py": meaning})
     path.write_text(PROGRAM)
-    data = report.write_data(tmp_path / "data", arcs)
+    data = covered_report.write_data(tmp_path / "data", arcs)
     return shares_of(tmp_path, data, path)
 
 
@@ -187,7 +187,7 @@ def test_a_branch_without_a_mark_is_refused(monkeypatch):
 def test_the_marks_of_all_processes_count_and_a_torn_file_does_not(tmp_path):
     (tmp_path / "1").write_bytes(b"a.py 3\n\1\0\0b.py 1\n\0")
     (tmp_path / "2").write_bytes(b"a.py 3\n\0\0\1b.py 9\n\1")
-    assert report.read_marks(tmp_path) == {"a.py": b"\1\0\1", "b.py": b"\0"}
+    assert covered_report.read_marks(tmp_path) == {"a.py": b"\1\0\1", "b.py": b"\0"}
 
 
 def figure(lines, reached, branches=0, taken=0):
@@ -207,14 +207,14 @@ def figure(lines, reached, branches=0, taken=0):
 )
 def test_each_package_must_reach_the_goal_by_itself(other, short):
     files = {"a/x.py": figure(100, 100, 20, 20), "b/y.py": other}
-    by_file = {path: dict.fromkeys(report.PLATFORMS, file) for path, file in files.items()}
-    assert report.table(by_file, say=lambda text: None) == short
+    by_file = {path: dict.fromkeys(covered_report.PLATFORMS, file) for path, file in files.items()}
+    assert covered_report.table(by_file, say=lambda text: None) == short
 
 
 def test_what_is_missing_is_told_in_runs_of_lines():
     file = {"missing_lines": [3, 5, 9], "executed_lines": [1, 7, 11]}
     file["missing_branches"] = [[9, 10], [11, 3], [1, -1]]
-    assert report.missing(file) == "3-5 9 11->3 1->exit"
+    assert covered_report.missing(file) == "3-5 9 11->3 1->exit"
 
 
 def test_tests_are_measured_on_both_platforms(tmp_path):
@@ -223,7 +223,7 @@ def test_tests_are_measured_on_both_platforms(tmp_path):
     words = ["tests/test_uthreading_thread.py", "-k", "ident"]
     meaning, status = run.measure(tmp_path / "build", words)
     assert status == 0
-    arcs = report.collect(run.ROOT, tmp_path / "build", meaning)
+    arcs = covered_report.collect(run.ROOT, tmp_path / "build", meaning)
     path = str(run.ROOT / "uthreading" / "thread.py")
     text = (ROOT / "uthreading" / "thread.py").read_text()
     line = 1 + text.splitlines().index("        begun.release()")

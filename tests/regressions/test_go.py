@@ -19,6 +19,8 @@ from rules_support import (
     until,
 )
 
+HEAP = "8M"  # lists of thousands beside what other tests have left
+
 TIMES = 3 if MICROPYTHON else 1  # its threads run at the same time, and it is faster
 
 

@@ -820,3 +820,16 @@ def test_run_of_several_processes_gives_the_list():
 def test_run_accepts_parallel_and_sequence():
     assert csp.run(csp.Parallel(returns(1), returns(2))) == [1, 2]
     assert csp.run(csp.Sequence(returns(1), returns(2)), returns(3)) == [[1, 2], 3]
+
+
+async def test_poison_is_raised_where_no_write_guard_waits():
+    for channels in ([csp.Channel("a")], [csp.Channel("a"), csp.Channel("b")]):
+        for ch in channels:
+            ch.poison()
+        assert await join(csp.Spawn(writes_until_poison(*guards_of(channels)))) == POISONED
+    a, b = csp.Channel("a"), csp.Channel("b")
+    b.poison()
+    (reader,) = await waiting_readers(a, 1)
+    h = csp.Spawn(writes_until_poison(*guards_of([a, b])))
+    assert await join(reader) == 0
+    assert await join(h) == POISONED

@@ -68,9 +68,9 @@ FAULTS = {
     "select looks and posts in two steps": (
         "select_of_two_writers",
         ALTERNATIVE,
-        "                self._me = me = own()\n                me.on = self\n",
-        "                self._me = me = own()\n                lock.release()\n"
-        "                lock.acquire()\n                me.on = self\n",
+        "            me = own()\n            if self._limit is not None:\n",
+        "            me = own()\n            lock.release()\n            lock.acquire()\n"
+        "            if self._limit is not None:\n",
     ),
     "fair_select is not fair": (
         "fair_selects",
@@ -81,9 +81,9 @@ FAULTS = {
     "a stack instead of a queue": (
         "two_writers",
         CORE,
-        "    last = last_of(head)\n    offer.prev = last\n    head.prev = offer  # these",
+        "    last = last_of(head)\n    last.next = None  # as",
         "    offer.next = head\n    head.prev = offer\n    return offer\n"
-        "    last = last_of(head)\n    offer.prev = last\n    head.prev = offer  # these",
+        "    last = last_of(head)\n    last.next = None  # as",
     ),
     "poison undoes a pairing": (
         "ends_beside_a_pair_channel",
@@ -144,9 +144,9 @@ FAULTS = {
         "spawn_and_join_blocks",
         PROCESS,
         "        with lock:\n            self._asked = True\n            me = None\n"
-        "            if not self._ended:\n",
+        "            if self._ended:\n",
         "        ended = self._ended\n        with lock:\n            self._asked = True\n"
-        "            me = None\n            if not ended:\n",
+        "            me = None\n            if ended:\n",
     ),
     "a dying process poisons nothing": (
         "failure_beside_a_neighbour_blocks",
@@ -157,14 +157,14 @@ FAULTS = {
     "the watchdog overlooks timers": (
         "no_deadlock_while_a_timer_runs",
         PROCESS,
-        "        if on._own:\n            return None\n",
+        "    if isinstance(on, Choice) and on._own:\n        return None\n",
         "",
     ),
     "the watchdog overlooks threads": (
         "no_deadlock_where_others_write_by_a_thread",
         PROCESS,
-        "    if not waits or _threads_run():\n",
-        "    if not waits:\n",
+        "    if not found or _threads_run():\n",
+        "    if not found:\n",
     ),
     "the watchdog sees nothing": (
         "deadlock_blocks",

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import mpy_coverage
-import report
+import covered_report
 import run
 from coverage.parser import PythonParser
 
@@ -97,7 +97,7 @@ def by_marks(build, modules):
     """The lines and the branches that the marks of the Unix port tell, by path."""
     files = ["tests/{}.py".format(name) for name in modules]
     meaning, status = run.measure(build, [*files, "-k", "micropython and not " + LONG])
-    arcs = report.arcs_of_marks(pathlib.Path(), build / "marks", meaning)
+    arcs = covered_report.arcs_of_marks(pathlib.Path(), build / "marks", meaning)
     lines = {path: {to for start, to in found if start < 0} for path, found in arcs.items()}
     taken = {path: {arc for arc in found if arc[0] > 0} for path, found in arcs.items()}
     return lines, taken, status
@@ -122,7 +122,7 @@ def by_settrace(build, tests, marked):
         parser.parse_source()
         executed = told["seen"]["executed"].get("/project/" + name, ())
         lines[name] = parser.first_lines(executed) & parser.statements
-        lines[name] -= ends_of_loops(files[name]) - marked[name]
+        lines[name] -= ends_of_blocks(files[name]) - marked[name]
         arcs = told["seen"]["arcs"].get("/project/" + name, ())
         arcs = parser.translate_arcs([tuple(arc) for arc in arcs])
         ends = {start for start, n in parser.exit_counts().items() if n > 1}
@@ -130,15 +130,19 @@ def by_settrace(build, tests, marked):
     return lines, taken, told["failed"]
 
 
-def ends_of_loops(source):
-    """Lines that settrace tells too often: the jump back to a loop's test has its last line."""
+def ends_of_blocks(source):
+    """Lines that settrace tells too often: what ends a loop or a `try` has the last line of it."""
     found = set()
-    for loop in ast.walk(ast.parse(source)):
-        if isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
-            last = loop.body[-1]
-            while hasattr(last, "body"):
-                last = (getattr(last, "orelse", None) or last.body)[-1]
-            found.add(last.lineno)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            last = node.body[-1]
+        elif isinstance(node, ast.Try) and node.handlers:
+            last = node.handlers[-1].body[-1]
+        else:
+            continue
+        while hasattr(last, "body"):
+            last = (getattr(last, "orelse", None) or last.body)[-1]
+        found.add(last.lineno)
     return found
 
 

@@ -3,7 +3,7 @@
 MicroPython's Unix port has no settrace. But a store into a bytearray takes no memory, no call and
 no lock there, so this puts `_covered_[n] = 1` before each statement and at both ends of each
 branch of a copy of the source. What counts as a statement and as a branch is decided by
-coverage.py, which also makes the report: see report.py.
+coverage.py, which also makes the report: see covered_report.py.
 """
 
 import ast

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 
-import report
+import covered_report
 from instrument import instrument
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -129,7 +129,7 @@ def main(arguments):
     if not interpreters.micropython():
         print("There is no MicroPython: only CPython is measured.")
     _, status = measure(BUILD, arguments)
-    return report.main(ROOT, BUILD, status)
+    return covered_report.main(ROOT, BUILD, status)
 
 
 if __name__ == "__main__":

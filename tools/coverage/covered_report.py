@@ -1,6 +1,6 @@
 """What was reached on MicroPython, on CPython and on either: a table, and pages of HTML.
 
-python tools/coverage/report.py      once more, of the data of the last run
+python tools/coverage/covered_report.py      once more, of the data of the last run
 """
 
 import json

@@ -1,0 +1,1 @@
+"""What ends in the middle: memory, threads, processes by an exception, all by Ctrl-C."""

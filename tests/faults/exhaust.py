@@ -1,0 +1,98 @@
+"""Runs each network of fault_networks with each of its allocations failing: test_exhaustion.py.
+
+    scarce.py exhaust.py LIBRARY STEP NETWORK,.. MOST,.. FIRST PATH.. ADDRESS
+
+Every STEP-th allocation from FIRST on fails, and as many in a row as MOST says; NETWORK may be
+"all". Says which, and SWEPT when there are no more.
+"""
+
+import gc
+import struct
+import sys
+
+import uctypes
+
+LIBRARY, STEP, NAMES, MOST, FIRST = sys.argv[1:6]
+CONTROL = uctypes.bytearray_at(int(sys.argv[-1]), 24)
+sys.path[:1] = sys.argv[6:-1]
+__import__(LIBRARY)
+csp = sys.modules["csp"] = sys.modules[LIBRARY]
+
+import broken  # noqa: E402
+import fault_networks as networks  # noqa: E402
+import fault_residue as residue  # noqa: E402
+
+_FAILS = b"\0\0\0\0\0\0\0\0"
+
+
+def arm(k, most):
+    struct.pack_into("<q", CONTROL, 0, k)
+    struct.pack_into("<q", CONTROL, 16, 0)
+    struct.pack_into("<q", CONTROL, 8, most)
+
+
+def disarm():
+    CONTROL[8:16] = _FAILS
+
+
+def failed():
+    return struct.unpack_from("<q", CONTROL, 16)[0]
+
+
+def attempt(network, k, most):
+    """Runs a network with the k-th allocation failing; whether it came to that."""
+    log = networks.Log()
+    processes, channels, wanted, order = network(log)
+    gc.collect()
+    error = None
+    try:
+        arm(k, most)
+        csp.run(*processes)
+        disarm()
+    except BaseException as er:
+        disarm()
+        error = er
+    n = failed()
+    residue.settle()
+    got = log.items()
+    if error is None:
+        assert networks.right(got, wanted, order), got
+    else:
+        text = str(error)
+        short = isinstance(error, MemoryError) or text.startswith("can't start a new thread")
+        if not n or not short:
+            raise error
+        assert networks.honest(got, wanted), got
+    residue.check(channels)
+    return n > 0
+
+
+def sweep(network, most, step):
+    k = int(FIRST)
+    while True:
+        print(network.__name__, k, most)
+        if not attempt(network, k, most):
+            return k
+        k += step
+
+
+def all_sweeps(network):
+    total = 0
+    attempt(network, 0, 0)  # what is loaded or made once is there then
+    residue.begin()
+    for most in [int(most) for most in MOST.split(",")]:
+        n = sweep(network, most, int(STEP))
+        total += n
+        residue.end()
+        print("SWEPT", network.__name__, most, n)
+    return total
+
+
+def main():
+    names = NAMES.split(",")
+    for network in networks.ALL if NAMES == "all" else networks.ALL + broken.ALL:
+        if NAMES == "all" or network.__name__ in names:
+            all_sweeps(network)
+
+
+main()

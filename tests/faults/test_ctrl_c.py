@@ -1,0 +1,92 @@
+"""Ctrl-C at random moments: `run` raises KeyboardInterrupt, all end, and the next `run` works.
+
+On CPython it is SIGINT. MicroPython gets it as a board does, which only notes it and raises
+between two bytecodes of the main thread; with SIGINT the Unix port jumps out of whatever it does,
+so there it is sent only while the main thread waits. The moments come from a seed.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from board import wheel
+from harness import interpreters
+
+from faults import support
+
+TIMES = 40 if support.FULL else 8
+NETWORKS = ("busy", "buffered", "idle", "choices", "nests", "computing")
+VARIANTS = ("uapycsp", "upycsp", "upycsp.aio") if support.FULL else ("uapycsp", "upycsp")
+
+
+def interrupt(words, number, seed, least=0, longest=0.02):
+    """Runs ctrlc.py and interrupts it after each GO; its status and what it said at last."""
+    moments = random.Random(seed)
+    process = subprocess.Popen(
+        words,
+        cwd=str(interpreters.ROOT),
+        env=interpreters.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        said = []
+        while True:
+            line = support.line_of(process, 20, said)
+            said.append(line)
+            if line == "GO":
+                time.sleep(least + moments.random() * longest)
+                os.kill(process.pid, number)
+            elif not line:
+                return process.wait(10), [text for text in said if text not in ("GO", "OK")]
+    except support.Silent:
+        process.send_signal(signal.SIGABRT)  # CPython says then where each thread is
+        raise support.Silent(process.stdout.read().decode("utf-8", "replace")[-4000:])
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def script(variant, network, poll, folder):
+    words = [str(support.HERE / "ctrlc.py"), variant, network, str(TIMES), poll]
+    return words + support.paths(variant, folder)
+
+
+def expect(result):
+    status, said = result
+    assert status == 0 and "DONE" in said, "\n".join(said)[-2000:]
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_on_cpython_an_interrupt_at_any_moment_leaves_nothing(tmp_path, variant, network):
+    words = [interpreters.cpython(), "-u", *script(variant, network, "", tmp_path)]
+    expect(interrupt(words, signal.SIGINT, network))
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_on_a_board_an_interrupt_at_any_moment_leaves_nothing(tmp_path, variant, network):
+    micropython = interpreters.micropython()
+    python = micropython and wheel.interpreter(micropython)
+    if not python:
+        pytest.skip("only the wheel can be interrupted as a board is")
+    words = [python, wheel.__file__, "-X", "heapsize=2M"]
+    words += script(variant, network, "poll", tmp_path)
+    expect(interrupt(words, wheel.SIGNAL, network))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_on_the_unix_port_an_interrupt_while_all_wait_leaves_nothing(tmp_path, variant):
+    micropython = interpreters.micropython()
+    if not micropython:
+        pytest.skip("no MicroPython")
+    words = [micropython, "-X", "heapsize=2M", *script(variant, "waiting", "", tmp_path)]
+    expect(interrupt(words, signal.SIGINT, "waiting", 0.1))
+
+

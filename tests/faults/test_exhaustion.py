@@ -1,0 +1,64 @@
+"""The k-th allocation fails, for every k: MemoryError or success, nobody hangs, nothing is left.
+
+One alone (a large block that is not to be had), three in a row (what handles the first one fails,
+too), or all from the k-th on till `run` has returned. CSP_FAULTS=1: all k of all, in all variants.
+"""
+
+import os
+import re
+import sys
+
+import pytest
+from harness import interpreters
+
+from faults import scarce, support
+
+EVER = "1000000000"
+CASES = [
+    ("uapycsp", 1, "1"),
+    ("uapycsp", 4, "3"),
+    ("upycsp", 2, "1"),
+    ("upycsp", 7, EVER),
+    ("upycsp.aio", 9, "1"),
+]
+if support.FULL:
+    CASES = [(v, 1, "1,3") for v in ("uapycsp", "upycsp", "upycsp.aio")]
+    CASES += [("upycsp", 1, EVER), ("upycsp.aio", 1, EVER)]
+
+
+def sweep(folder, variant, step, most, names="all", seconds=30):
+    reason = scarce.unavailable()
+    micropython = interpreters.micropython()
+    if reason is None and (micropython is None or os.environ.get("MICROPYTHON")):
+        reason = "only the MicroPython of the wheel can be made short of memory"
+    if reason:
+        pytest.skip(reason)
+    words = [sys.executable, scarce.__file__, "-X", "heapsize=2M"]
+    words += [str(support.HERE / "exhaust.py"), variant, str(step), names, most, "1"]
+    return support.watch(words + support.paths(variant, folder), seconds)
+
+
+@pytest.mark.parametrize("variant, step, most", CASES)
+def test_whichever_allocation_fails_run_ends_and_leaves_nothing(tmp_path, variant, step, most):
+    status, out = sweep(tmp_path, variant, step, most)
+    assert status == 0, out[-2000:]
+    swept = re.findall(r"SWEPT (\w+) \d+ (\d+)", out)
+    assert len(swept) >= 16
+    # Each network has at least this many allocations, or nothing was made to fail.
+    assert min(int(n) for _, n in swept) > 20, swept
+    print("{}, {} in a row: {} failures".format(variant, most, out.count("\n") - len(swept)))
+
+
+def test_a_value_sent_twice_is_found(tmp_path):
+    status, out = sweep(tmp_path, "uapycsp", 1, "1", "doubles")
+    assert status == 1 and re.search(r"AssertionError: \[1, 1", out), out[-500:]
+
+
+def test_a_hang_is_found(tmp_path):
+    with pytest.raises(support.Silent, match=r"hangs \d+ 1\n$"):
+        sweep(tmp_path, "uapycsp", 1, "1", "hangs", seconds=3)
+
+
+def test_memory_left_behind_is_found(tmp_path):
+    status, out = sweep(tmp_path, "uapycsp", 1, "1", "hoards")
+    assert status == 1 and "bytes are left behind" in out, out[-500:]
