@@ -258,4 +258,4 @@ def test_the_jump_at_the_end_of_a_loop_is_no_line():
     source = (
         "for x in y:\n    if x:\n        f()\n    elif y:\n        g()\n    else:\n        h()\n"
     )
-    assert cross.ends_of_loops(source) == {7}
+    assert cross.ends_of_blocks(source) == {7}
