@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run test report lint gate model schedules networks seeded soak coverage \
+.PHONY: help setup run test report lint gate model schedules networks seeded faults soak coverage \
 	mutation clean
 
 ARGS ?=
@@ -46,6 +46,9 @@ networks: setup ## NETWORKS=2000 random networks of each kind; NETWORKS_SEED rep
 
 seeded: setup ## faults seeded in copies of the libraries, and how many random networks each takes
 	@$(python) tests/networks/seeded.py $(ARGS)
+
+faults: setup ## every allocation, thread and moment that can fail, in full
+	@CSP_FAULTS=1 $(python) -m pytest -q -s tests/faults $(ARGS)
 
 soak: setup ## many networks at once, for SECONDS=60; ARGS="--libs both --seed 7 --log FILE"
 	@$(python) tools/soak.py --seconds $(SECONDS) $(ARGS)

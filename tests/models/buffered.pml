@@ -32,7 +32,7 @@ MAPS append | cspcore/buffered.py:_append | ring[(self._first + self._count) % l
 MAPS ring_grows | cspcore/buffered.py:_append | ring = ring[self._first :] + ring[: self._first]
 MAPS popleft | cspcore/buffered.py:_popleft | self._first = (i + 1) % len(self._ring)
 MAPS take_given | cspcore/buffered.py:BaseBufferedChannel.take | if w is not None and w.op == GIVEN:
-MAPS take_buffered | cspcore/buffered.py:BaseBufferedChannel.take | v = self._popleft()
+MAPS take_buffered | cspcore/buffered.py:BaseBufferedChannel.take | v = self._ring[self._first]
 MAPS admit | cspcore/buffered.py:BaseBufferedChannel.take | self._append(w.value)
 MAPS take_waiting | cspcore/buffered.py:BaseBufferedChannel.take | elif w is not None:  # capacity 0
 MAPS give_reader | cspcore/buffered.py:BaseBufferedChannel.give | party = self._met(self._read_queue, value)
