@@ -711,11 +711,23 @@ def _find_deadlock():
         text = _report()
         for group in _runs:
             group.deadlock = group.deadlock or text
+    return _end_all_waits()
+
+
+def _end_all_waits():
+    # Poison the channels that processes wait on; whom to wake. What poison of one ends waits for
+    # others no more, so all are noted first, if there is memory for that.
     chain = None
-    p = _alive.oldest()
-    while p is not _alive:
-        chain = _end_waits(p._me, chain)
-        p = p._newer
+    try:
+        waits = [o for p in _alive.each() for o in _offers_of(p._me)]
+    except MemoryError:
+        p = _alive.oldest()
+        while p is not _alive:
+            chain = _end_waits(p._me, chain)
+            p = p._newer
+        return chain
+    for o in waits:
+        chain = _end(o, chain)
     return chain
 
 

@@ -38,10 +38,7 @@ def once(network):
         ended = False
     assert not ended, "the network has ended by itself"
     residue.settle()
-    # A uapycsp network on MicroPython may have been interrupted within the library: then its
-    # channels are of no use any more, but others are.
-    halves = LIBRARY == "uapycsp" and POLL == "poll"
-    residue.check([] if halves else channels)
+    residue.check(channels)
     tell("OK")
 
 

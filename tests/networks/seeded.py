@@ -24,8 +24,7 @@ PACKAGES = ("cspcore", "uapycsp", "upycsp", "ufuture", "uthreading")
 FAULTS = {
     "a buffered take leaves the waiting writer outside": (
         "upycsp", "cspcore/buffered.py",
-        "            if w is not None:\n                self._append(w.value)\n"
-        "                party = self._met(w, TAKEN)\n",
+        "                self._append(w.value)\n                pair[1] = self._met(w, TAKEN)\n",
         "",
     ),
     "a value is not given back": (
@@ -70,8 +69,8 @@ FAULTS = {
         "            pass\n",
     ),
     "ends in lists are not poisoned": (
-        "uapycsp", "cspcore/process.py", "        elif isinstance(a, _NESTS):\n",
-        "        elif False:\n",
+        "uapycsp", "cspcore/process.py", "    elif isinstance(a, _NESTS):\n",
+        "    elif False:\n",
     ),
     "a process poisons its ends though it must not": (
         "uapycsp", "cspcore/process.py", "        if self._propagate and self._args is not None:",
@@ -104,12 +103,13 @@ FAULTS = {
         "    if child.exception is None and not expired:\n",
     ),
     "a timer counts as a deadlock": (
-        "upycsp", "upycsp/process.py", "        if on._own:\n            return None\n", "",
+        "upycsp", "upycsp/process.py",
+        "    if isinstance(on, Choice) and on._own:\n        return None\n", "",
     ),
     "the watchdog overlooks a thread that runs": (
         "upycsp", "upycsp/process.py",
-        "        if not me.waits():\n            return None\n",
-        "        if not me.waits():\n            return []\n",
+        "        return 1 if me.waits() and not me.channel.external else None\n",
+        "        return 1 if me.waits() and not me.channel.external else 0\n",
     ),
     "a deadlock is not found": (
         "upycsp", "upycsp/process.py", "        chain = _find_deadlock() if _runs else None\n",

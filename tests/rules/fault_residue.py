@@ -26,6 +26,8 @@ def settle():
     """Let the threads of what has ended fall idle."""
     if THREADS:
         until_blocking(lambda: kept.counts()[1] <= (1 if plain._watches else 0))
+        # A thread counts as idle a moment before its process leaves the list.
+        until_blocking(plain._alive.is_empty)
 
 
 def check(channels=()):
@@ -80,8 +82,13 @@ def begin():
 
 def end():
     """It is about as much as it was."""
-    n = _in_use() - _before[0]
+    n = left()
     assert n < _SLACK, "%d bytes are left behind" % n
+
+
+def left():
+    """How many bytes more are in use."""
+    return _in_use() - _before[0]
 
 
 def _in_use():
