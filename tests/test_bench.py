@@ -24,7 +24,7 @@ def command(port, heap=None):
     return words
 
 
-def run(port, *arguments, heap=None, limit=100):
+def run(port, *arguments, heap=None, limit=240):
     """Ends with (status, output, errors)."""
     done = subprocess.run(command(port, heap) + list(arguments), cwd=ROOT, text=True,
                           timeout=limit, env=interpreters.environment(), stdin=subprocess.DEVNULL,
@@ -326,7 +326,7 @@ def test_a_terminal_gets_progress_and_result_lines_of_their_own(port):
     os.close(parent)
     errors = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=60) == 0, errors
+    assert process.wait(timeout=180) == 0, errors
     text = output.decode()
     assert " of 150" in text and "\r" in text
     assert len(results(text.replace("\r\n", "\n"))) == 4

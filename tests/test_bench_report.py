@@ -158,7 +158,7 @@ def test_a_failing_benchmark_ends_the_report_with_its_words(tmp_path):
     done = subprocess.run(
         [sys.executable, str(ROOT / "tools" / "report.py"), "--quick", "--out",
          str(tmp_path / "results"), "--lib", "nosuch"],
-        text=True, timeout=60, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        text=True, timeout=180, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, env=interpreters.environment())
     assert done.returncode == 1
     assert "status 2" in done.stderr and "no lib 'nosuch'" in done.stderr

@@ -42,7 +42,7 @@ def switch_on(tmp_path):
         assert set(board.log) <= {"ended 0", "exit", "reset"}
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline

@@ -74,7 +74,7 @@ def results(text):
     return [json.loads(line) for line in re.findall(r"^RESULT (.*)\r$", text, re.M)]
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -90,7 +90,7 @@ def test_a_soft_reset_boots_the_configured_benchmark(board, checkout, lib):
         terminal.prompt()
         terminal.send("\x04")
         terminal.until("MPY: soft reboot")
-        text = terminal.until(">>> ", seconds=60)
+        text = terminal.until(">>> ", seconds=240)
     rows = results(text)
     assert {row["lib"] for row in rows} == {lib}, text
     assert {row["bench"] for row in rows} == {"commstime"}

@@ -326,7 +326,7 @@ def test_data_with_a_queue_s_remove_survives_a_sleep_that_is_cancelled():
         start = ticks_ms()
         with raises(asyncio.CancelledError):
             await task
-        assert ticks_diff(ticks_ms(), start) < 5000
+        assert ticks_diff(ticks_ms(), start) < 30000
         assert core._task_queue.peek() is None
 
     async def sleeps():
@@ -424,10 +424,12 @@ def test_the_map_of_the_io_queue_holds_the_streams_that_are_waited_for():
 
 def test_sleep_returns_the_one_object_that_keeps_when_to_wake():
     async def main():
+        before = ticks_ms()
         first = asyncio.sleep_ms(1000)
+        after = ticks_ms()
         assert isinstance(first, core.SingletonGenerator)
-        left = ticks_diff(first.state, ticks_ms())
-        assert 900 < left <= 1000
+        assert ticks_diff(first.state, before) >= 1000
+        assert ticks_diff(first.state, after) <= 1000
         first.state = None
         second = asyncio.sleep(0)
         assert second is first
@@ -446,4 +448,4 @@ def test_ticks_count_milliseconds():
         await asyncio.sleep_ms(20)
 
     run(main())
-    assert 15 <= ticks_diff(ticks_ms(), start) < 5000
+    assert ticks_diff(ticks_ms(), start) >= 15

@@ -90,6 +90,6 @@ def test_without_module_getattr_a_package_is_there_at_once_and_works(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     assert (done.stdout, done.stderr) == ("[]\nTrue\n[1, 2]\n", "")

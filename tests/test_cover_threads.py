@@ -5,7 +5,7 @@ from uthreading import clock, kept, report
 
 
 def until(condition):
-    end = clock.ticks_ms() + 5000
+    end = clock.ticks_ms() + 30000
     while not condition():
         assert clock.ticks_diff(end, clock.ticks_ms()) > 0
         kept.sleep_ms(1)

@@ -25,7 +25,7 @@ from harness import interpreters
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 KINDS = ("python", "text", "sh", "toml", "json", "")
-TIME_LIMIT = 60
+TIME_LIMIT = 180
 
 
 class Block:
@@ -166,7 +166,7 @@ def understood(words):
 def mpremote_words():
     """All that mpremote knows as a command, from itself."""
     done = subprocess.run(
-        [sys.executable, "-m", "mpremote", "help"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "mpremote", "help"], capture_output=True, text=True, timeout=180
     )
     words = set(re.findall(r"^  ([a-z][a-z0-9-]+)  ", done.stdout, re.M))
     assert {"connect", "exec", "soft-reset", "reset", "resume", "cp", "a0"} <= words

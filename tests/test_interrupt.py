@@ -34,7 +34,7 @@ def test_an_interrupt_of_a_process_is_told_once(lib, exception):
     words = ("", "") if lib == "upycsp" else ("async ", "await ")
     program = PROGRAM.format(lib=lib, exception=exception, a=words[0], w=words[1])
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=180
     )
     assert done.stderr == ""
     assert done.stdout.split() == ["1", exception]

@@ -139,7 +139,7 @@ class Checkout:
         assert done.returncode == 0, done.stdout + done.stderr
         for module in PACKAGES:
             command = [str(self.path / ".venv/bin/python"), "-c", "import " + module]
-            assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+            assert subprocess.run(command, capture_output=True, timeout=180).returncode == 0
         return "Setting up" in done.stderr
 
 

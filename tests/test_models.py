@@ -269,7 +269,7 @@ def test_without_spin_it_says_so():
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
     )
     assert done.returncode == 2
     assert done.stdout == "The models need spin, which is not installed.\n"

@@ -28,7 +28,7 @@ from uapycsp import (
     run,
 )
 
-TIME_LIMIT = 120
+TIME_LIMIT = 240
 
 
 @process

@@ -10,7 +10,7 @@ from _thread import allocate_lock
 import uthreading
 from uthreading import clock, kept, waiting
 
-TIME_LIMIT = 120
+TIME_LIMIT = 240
 
 # With a GIL a round takes longer, and now and then always the same one wins.
 MICROPYTHON = sys.implementation.name == "micropython"

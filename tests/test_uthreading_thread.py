@@ -20,7 +20,7 @@ else:
 
 
 def until(condition, text="the state waited for"):
-    end = clock.ticks_ms() + 5000
+    end = clock.ticks_ms() + 30000
     while not condition():
         assert clock.ticks_diff(end, clock.ticks_ms()) > 0, text + " never came"
         kept.sleep_ms(1)
@@ -184,12 +184,12 @@ def test_join_times_out():
         start = clock.ticks_ms()
         s.thread.join(0.05)
         took = clock.ticks_diff(clock.ticks_ms(), start)
-        assert s.thread.is_alive() and 50 <= took < 1000, took
+        assert s.thread.is_alive() and 50 <= took < 30000, took
         s.thread.join(0)
         s.thread.join(-1)
         assert s.thread.is_alive()
         s.let_go()
-        s.thread.join(5)
+        s.thread.join(60)
         assert not s.thread.is_alive()
 
 
@@ -427,7 +427,7 @@ def test_a_cancelled_timer_ends_at_once_and_calls_nothing():
         t = m.Timer(60, called.append, (1,))
         t.start()
         t.cancel()
-        t.join(5)
+        t.join(60)
         assert not t.is_alive() and called == []
         t = m.Timer(0, called.append, (1,))
         t.cancel()

@@ -11,7 +11,7 @@ except ImportError:
     import uasyncio as asyncio
 
 MICROPYTHON = sys.implementation.name == "micropython"
-LIMIT_MS = 5000
+LIMIT_MS = 30000
 
 sleep_ms = engine.sleep_ms
 CancelledError = engine.CancelledError
@@ -38,7 +38,7 @@ else:
 
 
 async def until(condition):
-    """Waits for a state; fails after five seconds."""
+    """Waits for a state; fails after half a minute."""
     start = ticks_ms()
     while not condition():
         if ticks_diff(ticks_ms(), start) > LIMIT_MS:

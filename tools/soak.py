@@ -34,8 +34,8 @@ SOAK = ROOT / "tests" / "soak"
 LIBRARIES = ("upycsp", "uapycsp", "both")
 MARK = "SOAK "
 HEAP = "8M"
-START_SECONDS = 10
-END_SECONDS = 30  # to end after it was told to
+START_SECONDS = 60
+END_SECONDS = 60  # to end after it was told to
 LOG_LINES = 120
 
 # Growth: the median of the last third is so much above that of the second; the first warms up.
@@ -102,7 +102,8 @@ class Soak:
     def _command(self, folder):
         o = self.options
         words = interpreters.command(o.interpreter, HEAP) + [str(SOAK / "program.py")]
-        words += [self.library, o.seed, o.seconds, o.messages, o.limit, o.look_ms, o.fault]
+        words += [self.library, o.seed, o.seconds, o.messages, o.limit, o.look_ms]
+        words += [o.looks, o.fault]
         return [str(w) for w in words + [SOAK, folder, ROOT]]
 
     # Watching
@@ -169,7 +170,8 @@ class Soak:
     def _is_over(self):
         o = self.options
         last = self.looks[-1] if self.looks else None
-        return last and (last.ms >= o.seconds * 1000 or o.messages and last.messages >= o.messages)
+        over = last and last.ms >= o.seconds * 1000 and len(self.looks) >= o.looks
+        return over or last and o.messages and last.messages >= o.messages
 
     def _hangs(self, lines, limit):
         if not self.faults:
@@ -324,8 +326,9 @@ def arguments(words):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--interpreter", choices=interpreters.NAMES, default="micropython")
     parser.add_argument("--log", type=argparse.FileType("w"))
-    parser.add_argument("--limit", type=int, default=10, help="seconds that are a hang")
+    parser.add_argument("--limit", type=int, default=30, help="seconds that are a hang")
     parser.add_argument("--look-ms", type=int, default=1000, help="time between two looks")
+    parser.add_argument("--looks", type=int, default=0, help="how often to look at least")
     # What the program does wrong, for tests: loss, stuck, mute, leak, threads, crash.
     parser.add_argument("--fault", default="-", help=argparse.SUPPRESS)
     options = parser.parse_args(words)

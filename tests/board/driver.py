@@ -25,7 +25,7 @@ class Terminal:
     def send(self, keys):
         os.write(self._fd, keys.encode())
 
-    def until(self, wanted, seconds=20):
+    def until(self, wanted, seconds=120):
         """Reads until the wanted text came; returns all up to its end."""
         deadline = time.monotonic() + seconds
         while wanted not in self.text:
@@ -73,7 +73,7 @@ class BoardProcess:
         self._process.stdout.close()
         return status
 
-    def mpremote(self, *words, cwd=None, timeout=60, ok=True):
+    def mpremote(self, *words, cwd=None, timeout=180, ok=True):
         """Runs mpremote; returns what it printed, its exit status is 0 unless ok says False."""
         done = subprocess.run(
             [sys.executable, "-m", "mpremote", "connect", self.port, *words],

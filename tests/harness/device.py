@@ -25,7 +25,7 @@ LIBRARIES = {"uapycsp": "uapycsp", "aio": "upycsp.aio", "upycsp": "upycsp"}
 RUNNER = tracebacks.RUNNER
 # A file whose functions hang one by one must not hold up the others for ever.
 MOST_HANGS = 3
-EXIT_SECONDS = 10
+EXIT_SECONDS = 30
 OUTPUT_KEPT = 64 * 1024
 
 # Linux ends the interpreter if pytest is killed; a function that hangs would stay for ever.
@@ -201,7 +201,7 @@ class Device:
         """Where a hanging function was, if the interpreter can still say."""
         os.kill(self._process.pid, signal.SIGINT)
         try:
-            word, *text = self._message(time.monotonic() + 2)
+            word, *text = self._message(time.monotonic() + 10)
         except _Silence:
             return ""
         return "; there it was:\n" + self._tidy(text[-1]) if word in ("fail", "broken") else ""

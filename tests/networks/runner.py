@@ -14,7 +14,7 @@ from networks import law, source
 
 SERVER = pathlib.Path(__file__).with_name("server.py")
 VARIANTS = ("uapycsp", "upycsp.aio", "upycsp")
-LIMIT = float(os.environ.get("NETWORKS_LIMIT", "20"))  # seconds without an answer: it hangs
+LIMIT = float(os.environ.get("NETWORKS_LIMIT", "60"))  # seconds without an answer: it hangs
 
 
 class Gone(Exception):

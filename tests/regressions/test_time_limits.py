@@ -159,8 +159,8 @@ async def test_a_cancel_that_meets_the_completion_in_wait_for_is_not_lost():
             async def outer():
                 events.append("begun")
                 try:
-                    await ufuture.wait_for(inner(), 100)
-                    await sleep_ms(20)
+                    await ufuture.wait_for(inner(), 60)
+                    await sleep_ms(60000)
                     events.append("not to be reached")
                 finally:
                     events.append("end")
@@ -185,8 +185,8 @@ async def test_a_cancel_that_meets_the_message_in_wait_for_loses_neither():
 
             async def reads():
                 try:
-                    got.append(await ufuture.wait_for(ch.read(), 100))
-                    await sleep_ms(20)
+                    got.append(await ufuture.wait_for(ch.read(), 60))
+                    await sleep_ms(60000)
                     events.append("not to be reached")
                 finally:
                     events.append("end")
@@ -242,7 +242,7 @@ async def test_a_choice_with_a_time_limit_takes_one_of_two_messages():
     outcome = []
 
     async def chooses():
-        outcome.append(await ufuture.wait_for_ms(csp.Alternative(a.read, b.read).select(), 1000))
+        outcome.append(await ufuture.wait_for_ms(csp.Alternative(a.read, b.read).select(), 60000))
 
     await posted(b, chooses(), 1)
     await a.write("first")

@@ -21,7 +21,7 @@ AWAITABLE = LIB != "upycsp"
 THREADS = LIB != "uapycsp"
 MICROPYTHON = sys.implementation.name == "micropython"
 
-LIMIT_MS = 5000
+LIMIT_MS = 30000
 POISONED = "poisoned"
 
 
@@ -70,7 +70,7 @@ else:
 
 
 async def until(condition):
-    """Waits for a state; fails after five seconds."""
+    """Waits for a state; fails after half a minute."""
     start = ticks_ms()
     while not condition():
         if ticks_diff(ticks_ms(), start) > LIMIT_MS:

@@ -204,7 +204,7 @@ async def test_a_process_that_polls_with_skip_lets_others_run():
         g, v = await alt.select()
         if g is a.read:
             break
-        assert ticks_diff(ticks_ms(), start) < 5000
+        assert ticks_diff(ticks_ms(), start) < 30000
     assert v == 1
     await join(h)
 

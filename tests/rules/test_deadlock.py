@@ -64,7 +64,7 @@ def test_the_report_names_processes_channels_and_directions_in_the_order_of_thei
         )
     text = "3 processes wait: prefix reads c, delta2 reads a, consumer reads d"
     assert str(e.value) == text, str(e.value)
-    assert ticks_diff(ticks_ms(), start) < 4000
+    assert ticks_diff(ticks_ms(), start) < 30000
     assert idle(a, b, c, d)
     assert csp.run(returns(1)) == 1
 

@@ -183,7 +183,7 @@ async def test_schedule_from_another_thread_wakes_a_library_with_nothing_else_to
     start = ticks_ms()
     chosen = await par(starts_thread_then_selects(g))
     assert chosen == [(g, "woken")]
-    assert ticks_diff(ticks_ms(), start) < 3000
+    assert ticks_diff(ticks_ms(), start) < 30000
 
 
 @csp.process
@@ -203,7 +203,7 @@ async def test_schedule_during_enabling_is_not_lost():
     # The guard's event happens in a thread as soon as the guard has been enabled, and only once.
     for i in range(30):
         g = Once(i)
-        assert await csp.Alternative(g, csp.Timer(ms=3000)).select() == (g, i)
+        assert await csp.Alternative(g, csp.Timer(ms=60000)).select() == (g, i)
 
 
 class Once(csp.Guard):

@@ -26,7 +26,7 @@ if THREADS:
     import uthreading
     from uthreading import kept
 
-TIME_LIMIT = 90
+TIME_LIMIT = 240
 
 
 @csp.process

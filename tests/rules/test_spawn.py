@@ -264,7 +264,7 @@ def test_run_does_not_wait_for_spawned_processes():
     log = Log()
     start = ticks_ms()
     assert csp.run(leaves_one_waiting(ch, log)) == "main"
-    assert ticks_diff(ticks_ms(), start) < 4000
+    assert ticks_diff(ticks_ms(), start) < 30000
     if LIB == "uapycsp":
         # It was cancelled: its finally clause ran and nothing of it is left.
         assert log.items() == ["finally"]

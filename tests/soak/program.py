@@ -1,11 +1,12 @@
 """The soak itself, inside the interpreter: eight networks at a time of each library it is given.
 
-    micropython program.py LIBRARY SEED SECONDS MESSAGES LIMIT LOOK_MS FAULT PATH...
+    micropython program.py LIBRARY SEED SECONDS MESSAGES LIMIT LOOK_MS LOOKS FAULT PATH...
 
 LIBRARY is upycsp, uapycsp, or both: upycsp's networks in threads beside a run of uapycsp's in the
-main thread. Ends after SECONDS, or if MESSAGES is not 0 when there were so many. Every LOOK_MS it
-prints a line with what it has counted; LIMIT is how many seconds a slot may stand still. FAULT is
-a word for what to do wrong (see do_wrong), so that what watches it can be tested.
+main thread. Ends after SECONDS and LOOKS, or if MESSAGES is not 0 when there were so many. Every
+LOOK_MS it looks, and prints a line with what it has counted; LIMIT is how many seconds a slot may
+stand still. FAULT is a word for what to do wrong (see do_wrong), so that what watches it can be
+tested.
 """
 
 import _thread
@@ -14,9 +15,9 @@ import sys
 import time
 
 LIBRARY = sys.argv[1]
-SEED, SECONDS, MESSAGES, LIMIT, LOOK_MS = [int(x) for x in sys.argv[2:7]]
-FAULT = sys.argv[7]
-sys.path[:1] = sys.argv[8:]
+SEED, SECONDS, MESSAGES, LIMIT, LOOK_MS, LOOKS = [int(x) for x in sys.argv[2:8]]
+FAULT = sys.argv[8]
+sys.path[:1] = sys.argv[9:]
 
 from ledger import Chance, Slot, State  # noqa: E402
 
@@ -80,7 +81,7 @@ class Monitor:
         self.state = state
         self.reports = reports
         self.start = self.then = ticks_ms()
-        self.elapsed = self.waited = 0
+        self.elapsed = self.waited = self.looks = 0
         self.progress = [-1] * len(slots)
         self.since = [0] * len(slots)
         self.leak = []
@@ -90,6 +91,7 @@ class Monitor:
         now = ticks_ms()
         passed = ticks_diff(now, self.then)
         self.elapsed += passed
+        self.looks += 1
         # A machine that stood still is no hang: a look counts as two at most.
         self.waited += min(passed, 2 * LOOK_MS)
         self.then = now
@@ -108,7 +110,8 @@ class Monitor:
         if self.state.fault:
             tell("fault", text=self.state.fault)
             self.state.stop = True
-        if self.elapsed >= SECONDS * 1000 or MESSAGES and messages >= MESSAGES:
+        over = self.elapsed >= SECONDS * 1000 and self.looks >= LOOKS
+        if over or MESSAGES and messages >= MESSAGES:
             self.state.stop = True
         return not (self._find_hang() or self.state.ended) and self._some_run()
 

@@ -25,7 +25,7 @@ def run_soak(*words):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=150,
+        timeout=280,
     )
     return done.returncode, done.stdout
 
@@ -34,7 +34,8 @@ def run_soak(*words):
 @pytest.mark.parametrize("library", soak.LIBRARIES)
 def test_many_networks_lose_nothing_and_leave_nothing(library, tmp_path):
     log = tmp_path / "soak.log"
-    status, text = run_soak("--libs", library, "--seconds", str(SECONDS), "--log", str(log))
+    length = ("--seconds", str(SECONDS), "--looks", str(soak.LEAST_LOOKS))
+    status, text = run_soak("--libs", library, *length, "--log", str(log))
     assert status == 0, text
     assert "no fault" in text.splitlines()[-1]
     looks = [line for line in log.read_text().splitlines() if " networks, heap " in line]
@@ -51,7 +52,7 @@ def test_the_same_networks_run_on_cpython(library):
 
 
 # A fault that leaves no trace in the figures takes as long as the limit to be found.
-QUICK = ("--look-ms", "150", "--limit", "4", "--seconds")
+QUICK = ("--look-ms", "150", "--looks", "20", "--limit", "4", "--seconds")
 
 
 @needs_micropython
