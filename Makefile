@@ -2,11 +2,12 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run test report lint gate model schedules networks seeded faults soak coverage \
-	mutation clean
+.PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
+	coverage mutation clean
 
 ARGS ?=
 SECONDS ?= 60
+TIMES ?= 20
 python := .venv/bin/python
 # $MICROPYTHON, else the one in .venv, else the one on the PATH.
 find_micropython := micropython="$${MICROPYTHON:-}"; \
@@ -52,6 +53,9 @@ faults: setup ## every allocation, thread and moment that can fail, in full
 
 soak: setup ## many networks at once, for SECONDS=60; ARGS="--libs both --seed 7 --log FILE"
 	@$(python) tools/soak.py --seconds $(SECONDS) $(ARGS)
+
+repeat: setup ## all tests, TIMES=20 times, beside two busy loops; ends at the first failure
+	@$(python) tools/repeat.py --times $(TIMES) $(ARGS)
 
 coverage: setup ## lines and branches that the tests reach, on both platforms, into build/coverage
 	@$(python) tools/coverage/run.py -n 2 $(ARGS); status=$$?; \

@@ -31,6 +31,8 @@ OUTPUT_KEPT = 64 * 1024
 # Linux ends the interpreter if pytest is killed; a function that hangs would stay for ever.
 _PRCTL = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform == "linux" else None
 _PR_SET_PDEATHSIG = 1
+# What a child calls before it becomes a program, to end with this process.
+DIE_WITH_PARENT = _PRCTL and (lambda: _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL))
 
 # kind: "pass", "fail" or "skip"; text: the traceback or the reason; output: what was printed.
 Verdict = collections.namedtuple("Verdict", "kind text output")
@@ -122,7 +124,7 @@ class Device:
             env=interpreters.environment(),
             bufsize=0,
             start_new_session=True,
-            preexec_fn=_die_with_parent if _PRCTL else None,
+            preexec_fn=DIE_WITH_PARENT,
         )
         self._left = self.limit
         try:
@@ -257,10 +259,6 @@ class Device:
         if self._folder:
             text = text.replace(self._folder + os.sep, str(self.test.parent) + os.sep)
         return tracebacks.tidy(text)
-
-
-def _die_with_parent():
-    _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _words(line):

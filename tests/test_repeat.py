@@ -1,0 +1,146 @@
+"""tools/repeat.py: counts, ends at the first failure, and leaves no process behind."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LINE = (
+    r"\d{4}-\d\d-\d\d \d\d:\d\d UTC  (?:[0-9a-f]{7,}\+?|no commit)  run (\d+): "
+    r"(\d+) passed, (\d+) failed, (\d+) skipped in \d+ s, load \d+\.\d"
+)
+SUITE = """
+import pathlib
+import pytest
+
+RUNS = pathlib.Path(__file__).with_name("runs")
+
+
+def test_passes():
+    pass
+
+
+def test_is_skipped():
+    pytest.skip("so it is")
+
+
+def test_passes_but_in_the_second_run():
+    RUNS.touch()
+    RUNS.write_text(RUNS.read_text() + "x")
+    assert len(RUNS.read_text()) != 2, "the second run"
+"""
+HANGING = """
+import os
+import pathlib
+import time
+
+
+def test_never_ends():
+    pathlib.Path(__file__).with_name("pid").write_text(str(os.getpid()))
+    time.sleep(600)
+"""
+
+
+def command(folder, suite, *words):
+    (folder / "test_tiny.py").write_text(suite)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    words = [str(ROOT / "tools" / "repeat.py"), "--log", str(folder / "log"), *words]
+    words += ["-c", str(folder / "pytest.ini"), "-p", "no:cacheprovider"]
+    return [sys.executable, *words, str(folder / "test_tiny.py")]
+
+
+def repeat(folder, *words):
+    """The exit status, the counts in the log's lines, and what stands beside it."""
+    words = command(folder, SUITE, "--loops", "0", "-n", "0", *words)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=280)
+    assert done.stderr == ""
+    lines = (folder / "log").read_text().splitlines()
+    assert done.stdout.splitlines()[: len(lines)] == lines
+    counts = [tuple(int(n) for n in re.fullmatch(LINE, line).groups()) for line in lines]
+    failures = folder / "log.failures"
+    return done.returncode, counts, failures.read_text() if failures.exists() else ""
+
+
+def test_a_suite_that_passes_is_run_so_often(tmp_path):
+    words = ("--times", "2", "-k", "not second")
+    assert repeat(tmp_path, *words) == (0, [(1, 1, 0, 1), (2, 1, 0, 1)], "")
+
+
+def test_the_first_failure_is_the_end(tmp_path):
+    status, counts, failures = repeat(tmp_path, "--times", "3")
+    assert (status, counts) == (1, [(1, 2, 0, 1), (2, 1, 1, 1)])
+    assert re.match(LINE + "\n\ntest_tiny::test_passes_but_in_the_second_run\n", failures)
+    assert "AssertionError: the second run" in failures
+
+
+def test_it_goes_on_if_told_to(tmp_path):
+    status, counts, failures = repeat(tmp_path, "--times", "3", "--go-on")
+    assert (status, counts) == (1, [(1, 2, 0, 1), (2, 1, 1, 1), (3, 2, 0, 1)])
+    assert failures.count("AssertionError: the second run") == 1
+
+
+def test_a_run_without_a_report_has_failed(tmp_path):
+    status, counts, failures = repeat(tmp_path, "--times", "2", "--no-such-option")
+    assert (status, counts) == (1, [(1, 0, 1, 0)])
+    assert "pytest ended with status 4\n" in failures and "--no-such-option" in failures
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_loops_and_tests_end_with_it(tmp_path, number):
+    tool = subprocess.Popen(command(tmp_path, HANGING), stdout=subprocess.DEVNULL)
+    pid = tmp_path / "pid"
+    try:
+        until(lambda: pid.exists() and pid.read_text())
+        children = children_of(tool.pid)
+        assert len([c for c in children if "--busy-loop" in words_of(c)]) == 2
+        assert len(children) == 3
+        for loop in children[:2]:
+            used = processor_time(loop)
+            until(lambda c=loop, t=used: processor_time(c) > t)
+        tool.send_signal(number)
+        assert tool.wait(120) == {2: 130, 15: 143, 9: -9}[number]
+        for child in [*children, int(pid.read_text())]:
+            until(lambda c=child: not alive(c))
+    finally:
+        tool.kill()
+        tool.wait()
+
+
+def until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def children_of(pid):
+    text = pathlib.Path("/proc/{0}/task/{0}/children".format(pid)).read_text()
+    return [int(word) for word in text.split()]
+
+
+def words_of(pid):
+    return pathlib.Path("/proc/{}/cmdline".format(pid)).read_text().split("\0")
+
+
+def fields_of(pid):
+    text = pathlib.Path("/proc/{}/stat".format(pid)).read_text()
+    return text.rpartition(")")[2].split()
+
+
+def processor_time(pid):
+    return int(fields_of(pid)[11])
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+        return fields_of(pid)[0] != "Z"
+    except OSError:
+        return False
