@@ -43,32 +43,49 @@ def functions():
     return params
 
 
+class Server:
+    """The interpreter that serves a file under one version, until another one is asked for."""
+
+    def __init__(self):
+        self.key = None
+        self.device = None
+
+    def serve(self, key):
+        if key != self.key:
+            self.end()
+            version, path, variant, limit, heap = self.key = key
+            self.device = device.Device(path, "micropython", variant, limit, heap)
+        return self.device
+
+    def end(self):
+        key, process, self.key, self.device = self.key, self.device, None, None
+        problem = process and process.close()
+        if problem:
+            pytest.fail("{} {}: {}".format(key[0], key[1].name, problem), pytrace=False)
+
+
 @pytest.fixture(scope="module")
-def process(request):
-    """The interpreter that serves a file under one version."""
-    version, path, variant, limit, heap = request.param
+def server():
     if interpreters.micropython() is None:
         pytest.skip("no MicroPython")
+    server = Server()
     environment = interpreters.environment
 
     def old():
         env = environment()
         env["MICROPYPATH"] = "{}:{}".format(TESTS / "old_asyncio", env["MICROPYPATH"])
-        env["UASYNCIO"] = version
+        env["UASYNCIO"] = server.key[0]
         return env
 
-    process = device.Device(path, "micropython", variant, limit, heap)
     interpreters.environment = old
-    yield process
+    yield server
     interpreters.environment = environment
-    problem = process.close()
-    if problem:
-        pytest.fail(problem, pytrace=False)
+    server.end()
 
 
-@pytest.mark.parametrize("process, how, name", functions(), indirect=["process"])
-def test_on_an_old_asyncio(process, how, name):
-    verdict = process.ask(how, name)
+@pytest.mark.parametrize("process, how, name", functions())
+def test_on_an_old_asyncio(server, process, how, name):
+    verdict = server.serve(process).ask(how, name)
     if verdict.kind == "skip":
         pytest.skip(verdict.text)
     if verdict.kind != "pass":
