@@ -24,6 +24,9 @@ use atomic. What several models share stands in files they include, whose heads 
 
 import argparse
 import ast
+import functools
+import hashlib
+import os
 import pathlib
 import re
 import resource
@@ -40,6 +43,9 @@ LONG = ("-m2000000", "-w24")
 SHORT = ("-m200000", "-w20")
 MEGABYTES = 2048
 SECONDS = 600
+# Compiling takes longer than most of the searches in bounded size.
+KEPT = ROOT / "build" / "models"
+MOST_KEPT = 200
 KEYS = ("MODEL", "RULE", "FULL", "BOUNDED", "FAULT", "MAPS")
 
 
@@ -295,7 +301,8 @@ def search(model, macros, claim=None, long=False):
         call(["spin", "-a", "-o3", "-Pcc -E -x c", *macros, "model.pml"], folder)
         kind = ["-DNFAIR=4"] if claim else ["-DSAFETY", "-DNOCLAIM"]
         size = ["-DMEMLIM={}".format(MEGABYTES), "-DVECTORSZ=4096"]
-        call(["cc", "-O2" if long else "-O0", "-w", *kind, *size, "-o", "pan", "pan.c"], folder)
+        fast = "-O2" if long else "-O0"
+        compiled(["cc", fast, "-w", *kind, *size, "-o", "pan", "pan.c"], folder)
         options = [*(LONG if long else SHORT)]
         if claim:
             options += ["-a", "-f"] + (["-N", claim] if len(model.claims) > 1 else [])
@@ -304,6 +311,36 @@ def search(model, macros, claim=None, long=False):
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return Search(output, seconds, state_lines(call(["./pan", "-d"], folder), places))
+
+
+def compiled(command, folder):
+    """Make folder/pan by this command, or take what it has made of the same sources before."""
+    digest = hashlib.sha256(" ".join(command + [compiler()]).encode())
+    for path in sorted(pathlib.Path(folder).glob("pan.*")):
+        digest.update(path.read_bytes())
+    known = KEPT / digest.hexdigest()[:40]
+    pan = pathlib.Path(folder, "pan")
+    try:
+        shutil.copy(known, pan)
+        known.touch()
+        return
+    except OSError:
+        pass
+    call(command, folder)
+    try:
+        KEPT.mkdir(parents=True, exist_ok=True)
+        temporary = KEPT / "{}.{}".format(known.name, os.getpid())
+        shutil.copy(pan, temporary)
+        temporary.replace(known)
+        for path in sorted(KEPT.iterdir(), key=lambda p: p.stat().st_mtime)[:-MOST_KEPT]:
+            path.unlink(missing_ok=True)
+    except OSError:
+        pass  # another process has just done so, or nothing may be written there
+
+
+@functools.lru_cache(None)
+def compiler():
+    return call(["cc", "--version"], ".")
 
 
 def call(command, folder):
