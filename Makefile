@@ -39,8 +39,8 @@ model: setup ## search the models of tests/models whole (needs spin and cc); ARG
 	@$(python) tools/models.py $(ARGS)
 
 schedules: setup ## ten to twenty times the schedules of the tests, for both libraries
-	@$(python) tests/schedules/explore.py --more 20
-	@$(python) tests/schedules/tasks.py --times 10
+	@$(python) tests/schedules/explore.py --more 50
+	@$(python) tests/schedules/tasks.py --times 20
 
 networks: setup ## NETWORKS=2000 random networks of each kind; NETWORKS_SEED repeats a run
 	@NETWORKS=$${NETWORKS:-2000} $(python) -m pytest -q tests/networks/test_networks.py $(ARGS)

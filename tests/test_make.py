@@ -54,6 +54,14 @@ def make_wheel(folder, name, text, tag="py3-none-any", script=None):
 
 
 @pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """What `python -m venv` makes; making it is most of what setting up costs."""
+    folder = tmp_path_factory.mktemp("fresh") / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=180)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def index(tmp_path_factory):
     """A folder with wheels, one of MicroPython among them."""
     folder = tmp_path_factory.mktemp("wheels")
@@ -78,6 +86,8 @@ def foreign_index(tmp_path_factory, index):
 class Checkout:
     """A clone with its own PATH, whose pip sees nothing but the given wheels."""
 
+    copies = ""
+
     def __init__(self, folder):
         self.path = folder / "a clone"
         self.bin = folder / "bin"
@@ -94,7 +104,8 @@ class Checkout:
 
     def python(self, name, text='exec "{python}" "$@"'):
         """Puts a Python of that name onto the PATH."""
-        self.program(name, text.format(python=os.path.realpath(sys.executable)))
+        text = self.copies + text
+        self.program(name, text.replace("{python}", os.path.realpath(sys.executable)))
 
     def program(self, name, text):
         path = self.bin / name
@@ -144,7 +155,17 @@ class Checkout:
 
 
 @pytest.fixture
-def checkout(tmp_path):
+def checkout(tmp_path, fresh):
+    """One whose Python copies a fresh .venv rather than makes it."""
+    made = Checkout(tmp_path)
+    copy = 'case "$*" in "-m venv --clear .venv") rm -rf .venv; exec cp -R "{0}" .venv;; esac\n'
+    made.copies = copy.format(fresh)
+    made.python("python3")
+    return made
+
+
+@pytest.fixture
+def plain_checkout(tmp_path):
     return Checkout(tmp_path)
 
 
@@ -249,7 +270,8 @@ def test_a_missing_package_is_told(checkout, index, tmp_path):
     assert told.startswith("pip failed: ERROR: ") and "xdist" in told
 
 
-def test_setting_up_happens_once(checkout, index):
+def test_setting_up_happens_once(plain_checkout, index):
+    checkout = plain_checkout
     assert checkout.sets_up(index=index)
     # Without an index it could do nothing.
     assert not checkout.sets_up()
@@ -258,7 +280,8 @@ def test_setting_up_happens_once(checkout, index):
     assert checkout.sets_up(index=index)
 
 
-def test_a_half_made_venv_is_repaired(checkout, index):
+def test_a_half_made_venv_is_repaired(plain_checkout, index):
+    checkout = plain_checkout
     venv = checkout.path / ".venv"
     # 1: made by a python3 without its venv module; 2: interrupted; 3: emptied; 4: broken later.
     venv.mkdir()

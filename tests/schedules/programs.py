@@ -6,7 +6,7 @@ PROGRAMS = {}
 class Program:
     """build(world); explored with up to `bound` pre-emptions, and `chance` times by chance.
 
-    With points between lines, too: up to `lines` pre-emptions, and 100 times by chance.
+    With points between lines, too: up to `lines` pre-emptions, and 60 times by chance.
     """
 
     def __init__(self, name, build, bound, chance, lines):
@@ -15,7 +15,7 @@ class Program:
         self.bound = bound
         self.chance = chance
         self.line_bound = lines
-        self.line_chance = 100
+        self.line_chance = 60
 
 
 def program(bound=None, chance=0, lines=None, name=None, args=()):

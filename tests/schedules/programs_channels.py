@@ -42,14 +42,14 @@ def pair(w):
     w.thread("r", reads, 1)
 
 
-@program(bound=3, chance=300, lines=1)
+@program(bound=3, chance=120, lines=1)
 def stream(w):
     w.channel()
     w.thread("w", writes, 1, 2, 3)
     w.thread("r", reads, 3)
 
 
-@program(bound=2, chance=300)
+@program(bound=2, chance=120)
 def two_writers(w):
     w.channel()
     w.thread("v", writes, 1)
@@ -57,7 +57,7 @@ def two_writers(w):
     w.thread("r", reads, 2)
 
 
-@program(bound=2, chance=300)
+@program(bound=2, chance=120)
 def two_readers(w):
     w.channel()
     w.thread("q", reads, 1)
@@ -73,7 +73,7 @@ def more_writers_than_reads(w):
     w.thread("r", reads, 1)
 
 
-@program(chance=1000)
+@program(chance=400)
 def crowd(w):
     w.channel()
     for i in 1, 2, 3:
@@ -92,7 +92,7 @@ def looking_on(w):
 # Alternatives
 
 
-@program(bound=2, chance=500)
+@program(bound=2, chance=200)
 def select_of_two_writers(w):
     w.channel("a")
     w.channel("b")
@@ -101,7 +101,7 @@ def select_of_two_writers(w):
     w.thread("s", lambda p: (p.select(A, B), p.select(A, B)))
 
 
-@program(bound=2, chance=500)
+@program(bound=2, chance=200)
 def select_beside_a_reader(w):
     w.channel("a")
     w.channel("b")
@@ -110,7 +110,7 @@ def select_beside_a_reader(w):
     w.thread("s", lambda p: p.select(A, B))
 
 
-@program(bound=2, chance=500)
+@program(bound=2, chance=200)
 def two_selects_of_one_writer(w):
     w.channel("a")
     w.channel("b")
@@ -127,7 +127,7 @@ def one_guard_twice(w):
     w.thread("r", reads, 1)
 
 
-@program(bound=3, chance=300, lines=1)
+@program(bound=3, chance=120, lines=1)
 def select_meets_select(w):
     w.channel("a")
     w.channel("b")
@@ -135,7 +135,7 @@ def select_meets_select(w):
     w.thread("t", lambda p: [p.select(write("a", i), write("b", i + 1)) for i in (1, 3)])
 
 
-@program(bound=3, chance=300)
+@program(bound=3, chance=120)
 def select_meets_select_crosswise(w):
     w.channel("a")
     w.channel("b")
@@ -143,7 +143,7 @@ def select_meets_select_crosswise(w):
     w.thread("t", lambda p: (p.select(B, write("a", 3)), p.select(B, write("a", 4))))
 
 
-@program(bound=2, chance=1000)
+@program(bound=2, chance=400)
 def ring_of_three_selects(w):
     for ch in "abc":
         w.channel(ch)
@@ -152,7 +152,7 @@ def ring_of_three_selects(w):
     w.thread("u", lambda p: p.select(C, write("a", 3)))
 
 
-@program(chance=1000)
+@program(chance=400)
 def selects_of_three(w):
     for ch in "abc":
         w.channel(ch)
@@ -173,21 +173,21 @@ def self_select_alone(w):
     w.thread("l", lambda p: p.len("a"))
 
 
-@program(bound=3, chance=300, lines=1)
+@program(bound=3, chance=120, lines=1)
 def two_self_selects(w):
     w.channel()
     w.thread("s", self_select, 1)
     w.thread("t", self_select, 2)
 
 
-@program(bound=2, chance=500)
+@program(bound=2, chance=200)
 def three_self_selects(w):
     w.channel()
     for i in 1, 2, 3:
         w.thread("s%d" % i, self_select, i)
 
 
-@program(bound=2, chance=500)
+@program(bound=2, chance=200)
 def self_select_between(w):
     w.channel()
     w.thread("s", self_select, 1)
@@ -195,7 +195,7 @@ def self_select_between(w):
     w.thread("r", reads, 1)
 
 
-@program(bound=1, chance=1000)
+@program(bound=1, chance=400)
 def fair_selects(w):
     w.channel("a")
     w.channel("b")
@@ -204,14 +204,14 @@ def fair_selects(w):
     w.thread("s", lambda p: [p.select(A, B, fair=True) for _ in range(4)])
 
 
-@program(bound=2, chance=300)
+@program(bound=2, chance=120)
 def select_with_a_timer(w):
     w.channel()
     w.thread("s", lambda p: (p.select(A, ("timer", 1)), p.select(A, ("timer", 2))))
     w.thread("w", writes, 1)
 
 
-@program(bound=1, chance=500)
+@program(bound=1, chance=200)
 def select_with_two_timers(w):
     w.channel()
     w.thread("s", lambda p: p.select(A, ("timer", 2), ("timer", 1)))

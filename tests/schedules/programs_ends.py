@@ -18,7 +18,7 @@ from schedules.world import PoisonException
 # Ends of channels
 
 
-@family(ENDINGS, bound=2, chance=150)
+@family(ENDINGS, bound=2, chance=60)
 def ends_beside_a_pair(w, how):
     w.channel()
     w.thread("w", writes, 1)
@@ -26,7 +26,7 @@ def ends_beside_a_pair(w, how):
     w.thread("p", poisons, how)
 
 
-@family(ENDINGS, bound=2, chance=150)
+@family(ENDINGS, bound=2, chance=60)
 def ends_by_the_writer(w, how):
     w.channel()
     w.thread("w", lambda p: (p.write("a", 1), poisons(p, how), p.write("a", 2)))
@@ -34,7 +34,7 @@ def ends_by_the_writer(w, how):
     w.thread("r", reads, 1)
 
 
-@family(ENDINGS, chance=600)
+@family(ENDINGS, chance=240)
 def ends_in_a_crowd(w, how):
     w.channel()
     w.thread("v", writes, 1, 2)
@@ -44,7 +44,7 @@ def ends_in_a_crowd(w, how):
     w.thread("p", poisons, how)
 
 
-@family(ENDINGS, bound=2, chance=150)
+@family(ENDINGS, bound=2, chance=60)
 def ends_beside_a_select(w, how):
     w.channel("a")
     w.channel("b")
@@ -53,7 +53,7 @@ def ends_beside_a_select(w, how):
     w.thread("p", poisons, how)
 
 
-@family(ENDINGS, bound=2, chance=150)
+@family(ENDINGS, bound=2, chance=60)
 def ends_beside_self_selects(w, how):
     w.channel()
     w.thread("s", self_select, 1)
@@ -61,7 +61,7 @@ def ends_beside_self_selects(w, how):
     w.thread("p", poisons, how)
 
 
-@family(ENDINGS, bound=1, chance=200)
+@family(ENDINGS, bound=1, chance=80)
 def ends_and_goes_on(w, how):
     w.channel("a")
     w.channel("b")
@@ -89,14 +89,14 @@ def ends_of_all_kinds(w):
 # Buffers
 
 
-@family(SIZES, bound=2, chance=200)
+@family(SIZES, bound=2, chance=80)
 def buffer(w, n):
     w.channel(capacity=n, buffered=True)
     w.thread("w", writes, 1, 2, 3)
     w.thread("r", reads, 3)
 
 
-@family(SIZES, chance=600)
+@family(SIZES, chance=240)
 def buffer_in_a_crowd(w, n):
     w.channel(capacity=n, buffered=True)
     w.thread("v", writes, 1, 2)
@@ -106,7 +106,7 @@ def buffer_in_a_crowd(w, n):
     w.thread("l", lambda p: p.len("a"))
 
 
-@family(SIZES, bound=2, chance=200)
+@family(SIZES, bound=2, chance=80)
 def buffer_and_selects(w, n):
     w.channel(capacity=n, buffered=True)
     w.channel("b")
@@ -114,7 +114,7 @@ def buffer_and_selects(w, n):
     w.thread("t", lambda p: (p.select(write("a", 1), write("b", 2)), p.write("a", 3)))
 
 
-@family(SIZES, bound=2, chance=200)
+@family(SIZES, bound=2, chance=80)
 def buffer_and_self_selects(w, n):
     w.channel(capacity=n, buffered=True)
     w.thread("s", self_select, 1)
@@ -128,7 +128,7 @@ def buffer_and_self_selects(w, n):
         for how in ("channel", "read", "write", "close")
     ],
     bound=1,
-    chance=150,
+    chance=60,
 )
 def buffer_ends(w, n, how):
     w.channel(capacity=n, buffered=True)
@@ -145,7 +145,7 @@ def fairly(p, times):
             pass
 
 
-@family(ENDINGS, bound=2, chance=150)
+@family(ENDINGS, bound=2, chance=60)
 def fair_selects_beside_an_end(w, how):
     w.channel("a")
     w.channel("b")

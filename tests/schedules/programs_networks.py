@@ -11,7 +11,7 @@ from uthreading import Thread
 # The watchdog
 
 
-@family(BOARD, bound=1, chance=300)
+@family(BOARD, bound=1, chance=120)
 def deadlock(w, polls):
     kept.poll_in_main(polls)
     w.channel("a")
@@ -29,7 +29,7 @@ def deadlock(w, polls):
     w.main(main)
 
 
-@program(chance=500)
+@program(chance=200)
 def deadlock_of_selects_and_parallels(w):
     for ch in "abc":
         w.channel(ch)
@@ -44,7 +44,7 @@ def deadlock_of_selects_and_parallels(w):
     w.main(main)
 
 
-@program(bound=0, chance=500)
+@program(bound=0, chance=200)
 def no_deadlock_while_a_timer_runs(w):
     w.channel()
 
@@ -60,7 +60,7 @@ def no_deadlock_while_a_timer_runs(w):
     w.main(main)
 
 
-@family([("external", (True,)), ("by_a_thread", (False,))], bound=1, chance=400)
+@family([("external", (True,)), ("by_a_thread", (False,))], bound=1, chance=160)
 def no_deadlock_where_others_write(w, external):
     w.channel(external=external)
 
@@ -77,7 +77,7 @@ def no_deadlock_where_others_write(w, external):
     w.main(main)
 
 
-@program(bound=0, chance=1000)
+@program(bound=0, chance=400)
 def no_deadlock_in_a_slow_network(w):
     w.channel("a")
     w.channel("b")
@@ -98,7 +98,7 @@ def no_deadlock_in_a_slow_network(w):
 # The process library
 
 
-@program(chance=400)
+@program(chance=160)
 def commstime(w):
     a, b, c, d = [upycsp.Channel(name) for name in "abcd"]
 
@@ -119,7 +119,7 @@ def commstime(w):
     w.main(main)
 
 
-@program(chance=400)
+@program(chance=160)
 def mux(w):
     a, b, c = [upycsp.Channel(name) for name in "abc"]
 
@@ -149,7 +149,7 @@ def mux(w):
 # Written with await
 
 
-@program(bound=1, chance=400)
+@program(bound=1, chance=160)
 def awaited_operations_together(w):
     a, b = aio.Channel("a"), aio.Channel("b")
 
@@ -177,7 +177,7 @@ class Bell(upycsp.Guard):
         self.alt = None
 
 
-@program(bound=1, chance=500)
+@program(bound=1, chance=200)
 def guard_of_a_user(w):
     a = upycsp.Channel()
     bell = Bell()

@@ -33,12 +33,12 @@ def raised(kind, f, *args):
 BOARD = [("blocks", (False,)), ("polls", (True,))]  # whether the main thread polls, as on a board
 
 
-@program(bound=2, chance=200, lines=1)
+@program(bound=2, chance=80, lines=1)
 def run_one(w):
     w.main(lambda: w.expect(run(w.process("x", lambda p: 5)) == 5, "wrong value"))
 
 
-@family(BOARD, bound=1, chance=400)
+@family(BOARD, bound=1, chance=160)
 def run_a_pair(w, polls):
     kept.poll_in_main(polls)
     w.channel()
@@ -49,7 +49,7 @@ def run_a_pair(w, polls):
     w.main(main)
 
 
-@program(chance=800)
+@program(chance=320)
 def run_twice(w):
     w.channel()
 
@@ -60,7 +60,7 @@ def run_twice(w):
     w.main(main)
 
 
-@program(bound=1, chance=400)
+@program(bound=1, chance=160)
 def parallel_in_a_process(w):
     w.channel()
 
@@ -70,7 +70,7 @@ def parallel_in_a_process(w):
     w.main(lambda: w.expect(run(w.process("o", outer)) == [None, [1]], "wrong results"))
 
 
-@program(chance=800)
+@program(chance=320)
 def parallels_nested(w):
     for ch in "abc":
         w.channel(ch)
@@ -93,7 +93,7 @@ def parallels_nested(w):
     w.main(main)
 
 
-@program(chance=400)
+@program(chance=160)
 def processes_beside_guards(w):
     a, b = w.channel("a"), w.channel("b")
     w.capacities.clear()
@@ -109,7 +109,7 @@ def processes_beside_guards(w):
     w.main(main)
 
 
-@program(bound=1, chance=400)
+@program(bound=1, chance=160)
 def sequence_beside_a_process(w):
     w.channel()
 
@@ -123,7 +123,7 @@ def sequence_beside_a_process(w):
 # Spawn
 
 
-@family(BOARD, bound=1, chance=400)
+@family(BOARD, bound=1, chance=160)
 def spawn_and_join(w, polls):
     kept.poll_in_main(polls)
     w.channel()
@@ -137,7 +137,7 @@ def spawn_and_join(w, polls):
     w.main(main)
 
 
-@program(bound=0, chance=1000)
+@program(bound=0, chance=400)
 def spawn_joined_by_three(w):
     w.channel()
 
@@ -153,7 +153,7 @@ def spawn_joined_by_three(w):
     w.main(main)
 
 
-@program(bound=2, chance=300)
+@program(bound=2, chance=120)
 def spawn_that_fails(w):
     def fails(p):
         raise ValueError("spawned")
@@ -166,7 +166,7 @@ def spawn_that_fails(w):
     w.main(main)
 
 
-@program(bound=1, chance=500)
+@program(bound=1, chance=200)
 def spawn_that_fails_unasked(w):
     w.channel()
 
@@ -193,7 +193,7 @@ def spawn_that_fails_unasked(w):
 # Ends by exceptions
 
 
-@family(BOARD, chance=1000)
+@family(BOARD, chance=400)
 def failure_beside_a_neighbour(w, polls):
     kept.poll_in_main(polls)
     if not polls:
@@ -212,7 +212,7 @@ def failure_beside_a_neighbour(w, polls):
     w.main(main)
 
 
-@program(chance=800)
+@program(chance=320)
 def poison_through_a_chain(w):
     for ch in "abc":
         w.channel(ch)
@@ -236,7 +236,7 @@ def poison_through_a_chain(w):
     w.main(main)
 
 
-@program(bound=0, chance=1000)
+@program(bound=0, chance=400)
 def two_failures(w):
     w.channel()
 
@@ -250,7 +250,7 @@ def two_failures(w):
     w.main(main)
 
 
-@program(chance=800)
+@program(chance=320)
 def no_thread_to_be_had(w):
     w.channel()
     start = kept.set_start_new_thread(None)
@@ -275,7 +275,7 @@ def no_thread_to_be_had(w):
     w.main(main)
 
 
-@family([("asleep", (False,)), ("woken", (True,))], bound=0, chance=600)
+@family([("asleep", (False,)), ("woken", (True,))], bound=0, chance=240)
 def interrupted_run(w, late):
     w.channel()
     w.poisoned_by("interrupt", "a")
@@ -298,7 +298,7 @@ def interrupted_run(w, late):
     w.thread("i", interrupts)
 
 
-@family([("asleep", (False,)), ("woken", (True,))], bound=1, chance=500)
+@family([("asleep", (False,)), ("woken", (True,))], bound=1, chance=200)
 def interrupted_join(w, late):
     w.channel()
 

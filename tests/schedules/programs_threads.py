@@ -17,7 +17,7 @@ from uthreading import (
 # Kept threads
 
 
-@program(bound=2, chance=300)
+@program(bound=2, chance=120)
 def threads_one_after_another(w):
     done = []
 
@@ -33,7 +33,7 @@ def threads_one_after_another(w):
     w.main(main)
 
 
-@program(bound=0, chance=1000)
+@program(bound=0, chance=400)
 def threads_started_by_two(w):
     done = []
 
@@ -51,7 +51,7 @@ def threads_started_by_two(w):
     w.at_end(lambda: w.expect(kept.counts()[0] <= 2, "too many threads"))
 
 
-@program(bound=2, chance=300)
+@program(bound=2, chance=120)
 def jobs_with_an_after(w):
     done = []
 
@@ -64,7 +64,7 @@ def jobs_with_an_after(w):
     w.at_end(lambda: w.expect(sorted(done) == [1, 2, 3], "done: %r" % done))
 
 
-@program(bound=2, chance=300)
+@program(bound=2, chance=120)
 def join_by_three(w):
     t = []
     done = []
@@ -85,7 +85,7 @@ def join_by_three(w):
     w.must_end()
 
 
-@program(bound=2, chance=400)
+@program(bound=2, chance=160)
 def join_with_a_timeout(w):
     def main():
         t = Thread(target=lambda: kept.sleep_ms(2))
@@ -101,7 +101,7 @@ def join_with_a_timeout(w):
 # Waiting
 
 
-@program(bound=2, chance=300)
+@program(bound=2, chance=120)
 def event_set_while_two_wait(w):
     e = Event()
     w.thread("p", lambda p: w.expect(e.wait() is True, "wait is false"))
@@ -110,7 +110,7 @@ def event_set_while_two_wait(w):
     w.must_end()
 
 
-@program(bound=2, chance=400)
+@program(bound=2, chance=160)
 def event_with_a_timeout(w):
     e = Event()
     got = []
@@ -130,7 +130,7 @@ def exclusive(w, lock, held, n):
             held.pop()
 
 
-@family([("lock", (Lock,)), ("rlock", (RLock,)), ("semaphore", (Semaphore,))], bound=2, chance=200)
+@family([("lock", (Lock,)), ("rlock", (RLock,)), ("semaphore", (Semaphore,))], bound=2, chance=80)
 def exclusion_by(w, kind):
     lock = kind()
     held = []
@@ -139,7 +139,7 @@ def exclusion_by(w, kind):
     w.must_end()
 
 
-@program(bound=1, chance=400)
+@program(bound=1, chance=160)
 def lock_with_a_timeout(w):
     lock = Lock()
     got = []
@@ -161,7 +161,7 @@ def lock_with_a_timeout(w):
     w.at_end(lambda: w.expect(not lock._queue.waiters, "a waiter is left"))
 
 
-@program(bound=1, chance=400)
+@program(bound=1, chance=160)
 def semaphore_permits(w):
     s = Semaphore(0)
     got = []
@@ -176,7 +176,7 @@ def semaphore_permits(w):
     w.at_end(judge)
 
 
-@program(bound=1, chance=400)
+@program(bound=1, chance=160)
 def condition_queue(w):
     c = Condition()
     items = []
@@ -199,7 +199,7 @@ def condition_queue(w):
     w.must_end()
 
 
-@program(bound=1, chance=1000)
+@program(bound=1, chance=400)
 def condition_with_a_timeout(w):
     c = Condition()
     woken = []
@@ -237,7 +237,7 @@ def interrupts(p, name, late):
         kept.sleep_ms(1)
 
 
-@family(MOMENTS, bound=1, chance=500)
+@family(MOMENTS, bound=1, chance=200)
 def interrupted_condition(w, late):
     c = Condition(scheduler.allocate_lock())  # RLock's taking back sleeps on a bolt, too
     woken = []
@@ -270,7 +270,7 @@ def interrupted_condition(w, late):
     w.at_end(judge)
 
 
-@family(MOMENTS, bound=0, chance=700)
+@family(MOMENTS, bound=0, chance=280)
 def interrupted_lock(w, late):
     lock = Lock()
 
@@ -288,7 +288,7 @@ def interrupted_lock(w, late):
     w.at_end(lambda: w.expect(not lock.locked(), "the lock is held for ever"))
 
 
-@program(bound=1, chance=400)
+@program(bound=1, chance=160)
 def barrier_of_two_twice(w):
     b = Barrier(2)
     order = []
@@ -304,7 +304,7 @@ def barrier_of_two_twice(w):
     w.must_end()
 
 
-@program(bound=2, chance=400)
+@program(bound=2, chance=160)
 def barrier_with_a_timeout(w):
     b = Barrier(2)
     got = []
@@ -321,7 +321,7 @@ def barrier_with_a_timeout(w):
     w.at_end(lambda: w.expect(sorted(got, key=str) in ([0, 1], ["broken"] * 2), "got %r" % got))
 
 
-@program(chance=600)
+@program(chance=240)
 def barrier_of_three_and_a_reset(w):
     b = Barrier(3)
     got = []
@@ -344,7 +344,7 @@ def barrier_of_three_and_a_reset(w):
     w.at_end(judge)
 
 
-@program(bound=2, chance=400)
+@program(bound=2, chance=160)
 def timer_and_cancel(w):
     called = []
 
@@ -361,7 +361,7 @@ def timer_and_cancel(w):
     w.must_end()
 
 
-@program(bound=2, chance=400)
+@program(bound=2, chance=160)
 def alarms(w):
     rung = []
     stopped = []

@@ -7,7 +7,7 @@ from schedules.programs_channels import A, B, ENDINGS, SIZES, poisons, reads, wr
 # Operations together
 
 
-@program(bound=2, chance=300)
+@program(bound=2, chance=120)
 def parallel_writes(w):
     w.channel("a")
     w.channel("b")
@@ -16,7 +16,7 @@ def parallel_writes(w):
     w.thread("r", lambda p: p.read("b"))
 
 
-@program(bound=2, chance=300)
+@program(bound=2, chance=120)
 def parallel_reads(w):
     w.channel("a")
     w.channel("b")
@@ -25,7 +25,7 @@ def parallel_reads(w):
     w.thread("w", lambda p: p.write("b", 3))
 
 
-@program(bound=2, chance=500)
+@program(bound=2, chance=200)
 def parallel_meets_select(w):
     w.channel("a")
     w.channel("b")
@@ -33,7 +33,7 @@ def parallel_meets_select(w):
     w.thread("s", lambda p: (p.select(A, write("b", 2)), p.select(A, write("b", 3))))
 
 
-@program(bound=2, chance=500)
+@program(bound=2, chance=200)
 def parallel_meets_parallel(w):
     w.channel("a")
     w.channel("b")
@@ -49,7 +49,7 @@ def parallel_on_one_channel(w):
     w.thread("h", lambda p: p.parallel(A, A))
 
 
-@program(bound=2, chance=300)
+@program(bound=2, chance=120)
 def parallel_on_buffers(w):
     w.channel("a", 1)
     w.channel("b", 0, buffered=True)
@@ -57,7 +57,7 @@ def parallel_on_buffers(w):
     w.thread("r", lambda p: (p.read("b"), p.read("a"), p.read("a")))
 
 
-@family(ENDINGS, bound=2, chance=150)
+@family(ENDINGS, bound=2, chance=60)
 def parallel_ends(w, how):
     w.channel("a")
     w.channel("b")
@@ -82,7 +82,7 @@ def interrupts_late(p, name):
 MOMENTS = [("asleep", (interrupts,)), ("woken", (interrupts_late,))]
 
 
-@family(MOMENTS, bound=1, chance=500)
+@family(MOMENTS, bound=1, chance=200)
 def interrupted_read(w, moment):
     w.channel()
     w.thread("q", survives, lambda p: p.read("a"))
@@ -91,7 +91,7 @@ def interrupted_read(w, moment):
     w.thread("i", moment, "q")
 
 
-@family(MOMENTS, bound=1, chance=500)
+@family(MOMENTS, bound=1, chance=200)
 def interrupted_write(w, moment):
     w.channel()
     w.thread("v", survives, lambda p: p.write("a", 1))
@@ -100,7 +100,7 @@ def interrupted_write(w, moment):
     w.thread("i", moment, "v")
 
 
-@family(MOMENTS, bound=1, chance=500)
+@family(MOMENTS, bound=1, chance=200)
 def interrupted_select(w, moment):
     w.channel("a")
     w.channel("b")
@@ -110,7 +110,7 @@ def interrupted_select(w, moment):
     w.thread("i", moment, "s")
 
 
-@program(bound=1, chance=500)
+@program(bound=1, chance=200)
 def interrupted_select_with_a_timer(w):
     w.channel()
     w.thread("s", survives, lambda p: p.select(A, ("timer", 1)))
@@ -118,7 +118,7 @@ def interrupted_select_with_a_timer(w):
     w.thread("i", interrupts, "s")
 
 
-@family(MOMENTS, bound=2, chance=300)
+@family(MOMENTS, bound=2, chance=120)
 def interrupted_parallel(w, moment):
     w.channel("a")
     w.channel("b")
@@ -127,7 +127,7 @@ def interrupted_parallel(w, moment):
     w.thread("i", moment, "g")
 
 
-@family(SIZES, bound=1, chance=200)
+@family(SIZES, bound=1, chance=80)
 def interrupted_on_a_buffer(w, n):
     w.channel(capacity=n, buffered=True)
     w.thread("q", survives, lambda p: p.read("a"))
