@@ -33,7 +33,7 @@ from schedules import world  # noqa: E402
 for module in "channels", "ends", "together", "processes", "networks", "threads":
     __import__("schedules.programs_" + module)
 from schedules.programs import PROGRAMS  # noqa: E402
-from schedules.spec import text  # noqa: E402
+from schedules.histories import text  # noqa: E402
 from schedules.strategies import Chance, DepthFirst, Replay  # noqa: E402
 
 HERE = os.path.relpath(os.path.abspath(__file__), world.ROOT)

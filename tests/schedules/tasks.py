@@ -92,7 +92,7 @@ def has_children(name):
 
 
 def plain(events):
-    """A history in the words of spec.py: a cancel that meets no open operation left out."""
+    """A history in the words of histories.py: a cancel that meets no open operation left out."""
     kept = []
     open_ones = {}  # process -> whether its operation was cancelled
     for e in events:

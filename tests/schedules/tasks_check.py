@@ -1,6 +1,6 @@
 """Checks of what a program of tasks_world has done. Runs in CPython and inside MicroPython.
 
-The history is that of spec.py, with some events of our own, for here the order in which
+The history is that of histories.py, with some events of our own, for here the order in which
 operations arrive is known: each arrives when it is called. `follow` checks it so.
 
     ("expired", p, i)  the timer of p's select, its guard i, was what happened
@@ -11,7 +11,7 @@ operations arrive is known: each arrives when it is called. `follow` checks it s
     ("drained", None)  nobody can, and what could be read was read
 """
 
-from spec import CANCELLED, POISON, State
+from histories import CANCELLED, POISON, State
 
 EITHER = ("either",)  # poison or a cancellation, whichever the operation likes
 

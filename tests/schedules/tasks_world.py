@@ -26,7 +26,7 @@ What happens is noted down in the words of tasks_check.
 import ufuture
 import uapycsp as csp
 from cspcore.channel import DEAD
-from spec import CANCELLED, POISON
+from histories import CANCELLED, POISON
 from tasks_check import Failure, conserve, follow
 from ufuture.loop import engine
 

@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-import spec  # noqa: E402
+import histories  # noqa: E402
 import tasks  # noqa: E402
 from tasks_check import Failure, conserve, follow  # noqa: E402
 from tasks_decisions import Decisions, given  # noqa: E402
@@ -117,4 +117,4 @@ def test_a_value_that_is_lost_doubled_or_made_up_is_seen_without_the_specificati
 def test_the_specification_s_own_search_explains_the_histories(name):
     for seed in range(10):
         world = tasks.run_world(name, Decisions((), seed))
-        assert spec.check(tasks.plain(world.events), world.capacities) is None
+        assert histories.check(tasks.plain(world.events), world.capacities) is None

@@ -5,7 +5,7 @@ Each wrong history is one that a faulty library could have made.
 
 import pytest
 
-from schedules.spec import check
+from schedules.histories import check
 
 OK = ("ok", 0)
 DONE = ("ok", None)

@@ -2,7 +2,8 @@
 
 Import this in a process of its own: `uthreading` and `upycsp` are loaded anew, on fake locks. A
 *program* is a function that is given a World, which it fills with channels and threads; it is
-called anew for each schedule. What its actors do on channels becomes a history for spec.check.
+called anew for each schedule. What its actors do on channels becomes a history for
+histories.check.
 """
 
 import io
@@ -17,7 +18,7 @@ for path in ROOT, os.path.join(ROOT, "tests"):
         sys.path.insert(0, path)
 
 from schedules import fake_thread  # noqa: E402
-from schedules.spec import check  # noqa: E402
+from schedules.histories import check  # noqa: E402
 
 OWN = ("upycsp", "uthreading", "cspcore")
 assert not [m for m in sys.modules if m.split(".")[0] in OWN], "a process of its own, please"
