@@ -3,20 +3,7 @@
 import uthreading
 from uthreading import clock, kept, report
 
-
-def until(condition):
-    end = clock.ticks_ms() + 30000
-    while not condition():
-        assert clock.ticks_diff(end, clock.ticks_ms()) > 0
-        kept.sleep_ms(1)
-
-
-def raises(error, f, *args, **kwargs):
-    try:
-        f(*args, **kwargs)
-    except error as e:
-        return str(e)
-    assert False, "no {}".format(error.__name__)
+from uthreading_support import raises, until
 
 
 def test_wait_for_waits_without_a_limit_until_the_predicate_is_true():

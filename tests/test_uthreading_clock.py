@@ -10,17 +10,11 @@ import uthreading
 from uthreading import clock, kept
 from uthreading.clock import Alarm
 
-MICROPYTHON = sys.implementation.name == "micropython"
+from uthreading_support import MICROPYTHON, until
+
 PROC = sys.platform == "linux"  # says how often each thread has slept
 REAL_SLEEP_MS = kept.sleep_ms
 REAL_TICKS_MS = clock.ticks_ms
-
-
-def until(condition, text="the state waited for"):
-    end = clock.ticks_ms() + 30000
-    while not condition():
-        assert clock.ticks_diff(end, clock.ticks_ms()) > 0, text + " never came"
-        kept.sleep_ms(1)
 
 
 class Bell:

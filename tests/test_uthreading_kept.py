@@ -4,16 +4,9 @@ import sys
 from _thread import allocate_lock, get_ident
 
 import uthreading
-from uthreading import clock, kept
+from uthreading import kept
 
-MICROPYTHON = sys.implementation.name == "micropython"
-
-
-def until(condition, text="the state waited for"):
-    end = clock.ticks_ms() + 30000
-    while not condition():
-        assert clock.ticks_diff(end, clock.ticks_ms()) > 0, text + " never came"
-        kept.sleep_ms(1)
+from uthreading_support import MICROPYTHON, count_starts, run_and_wait, until
 
 
 def all_idle():
@@ -66,30 +59,6 @@ class Hook:
 
     def __exit__(self, *args):
         uthreading.excepthook = self.old
-
-
-def count_starts(f):
-    """How many threads f() starts."""
-    starts = []
-
-    def start_new_thread(function, args):
-        starts.append(1)
-        return old(function, args)
-
-    old = kept.set_start_new_thread(start_new_thread)
-    try:
-        f()
-    finally:
-        kept.set_start_new_thread(old)
-    return len(starts)
-
-
-def run_and_wait(job):
-    """Runs a job and returns once its thread is idle again."""
-    done = allocate_lock()
-    done.acquire()
-    kept.start(job, done.release)
-    done.acquire()
 
 
 def test_a_job_runs_in_another_thread():

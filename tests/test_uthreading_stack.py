@@ -1,36 +1,11 @@
 """Stack sizes. In a file of its own: threads with other stacks stay, and would disturb others."""
 
-import sys
-from _thread import allocate_lock, get_ident
+from _thread import get_ident
 
 import uthreading
 from uthreading import kept
 
-MICROPYTHON = sys.implementation.name == "micropython"
-
-
-def count_starts(f):
-    """How many threads f() starts."""
-    starts = []
-
-    def start_new_thread(function, args):
-        starts.append(1)
-        return old(function, args)
-
-    old = kept.set_start_new_thread(start_new_thread)
-    try:
-        f()
-    finally:
-        kept.set_start_new_thread(old)
-    return len(starts)
-
-
-def run_and_wait(job):
-    """Runs a job and returns once its thread is idle again."""
-    done = allocate_lock()
-    done.acquire()
-    kept.start(job, done.release)
-    done.acquire()
+from uthreading_support import MICROPYTHON, count_starts, run_and_wait
 
 
 def test_a_thread_with_less_stack_than_asked_for_is_not_used():

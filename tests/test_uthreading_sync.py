@@ -6,27 +6,7 @@ from _thread import allocate_lock
 import uthreading
 from uthreading import clock, kept
 
-if sys.implementation.name == "micropython":
-    MODULES = (uthreading,)
-else:
-    import threading
-
-    MODULES = (uthreading, threading)
-
-
-def until(condition, text="the state waited for"):
-    end = clock.ticks_ms() + 30000
-    while not condition():
-        assert clock.ticks_diff(end, clock.ticks_ms()) > 0, text + " never came"
-        kept.sleep_ms(1)
-
-
-def raises(error, f, *args, **kwargs):
-    try:
-        f(*args, **kwargs)
-    except error as e:
-        return str(e)
-    assert False, "no {}".format(error.__name__)
+from uthreading_support import MODULES, raises, until
 
 
 def takes(ms, f, *args, **kwargs):
