@@ -4,6 +4,8 @@ The changes are cosmic-ray's operators, those that make sense for this code, and
 statement left out, and what stands under an `else` left out.
 """
 
+import ast
+
 import parso
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Operator
@@ -84,20 +86,33 @@ def mutants(source):
     """Yield (operator, number of the first changed line, its new text, mutated source)."""
     seen = {source}
     old = source.splitlines()
-    for name, operator in _operators():
-        occurrence = 0
-        while True:
-            mutated = mutate_code(source, operator, occurrence)
-            occurrence += 1
-            if mutated is None:
-                break
-            if mutated in seen or not _compiles(mutated):
-                continue
-            seen.add(mutated)
-            new = mutated.splitlines()
-            line = next((i for i in range(min(len(old), len(new))) if old[i] != new[i]), None)
-            if line is not None:
-                yield name, line + 1, new[line].strip(), mutated
+    for before, block, behind in _blocks(source):
+        for name, operator in _operators():
+            occurrence = 0
+            while True:
+                mutated = mutate_code(block, operator, occurrence)
+                occurrence += 1
+                if mutated is None:
+                    break
+                mutated = before + mutated + behind
+                if mutated in seen or not _compiles(mutated):
+                    continue
+                seen.add(mutated)
+                new = mutated.splitlines()
+                line = next((i for i in range(min(len(old), len(new))) if old[i] != new[i]), None)
+                if line is not None:
+                    yield name, line + 1, new[line].strip(), mutated
+
+
+# The statements of a module, with what stands before and behind each: the tool parses its text
+# anew for each mutant, and a small one is parsed soon.
+def _blocks(source):
+    lines = source.splitlines(keepends=True)
+    start = 0
+    for node in ast.parse(source).body:
+        end = node.end_lineno
+        yield "".join(lines[:start]), "".join(lines[start:end]), "".join(lines[end:])
+        start = end
 
 
 def _compiles(source):

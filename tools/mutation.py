@@ -1,27 +1,29 @@
 """Mutation testing: does a test notice each small change of the code?
 
-    python tools/mutation.py [file ...] [--jobs 2] [--sample 10] [--fresh]
+    python tools/mutation.py [file ...] [--jobs 4] [--sample 10] [--fresh]
 
-Each mutant (see mutants.py) is tried in a copy of the repository, by the tests that are about its
-file, one file and interpreter at a time, until one fails, hangs or crashes. Those that found most
-for their time come first. Verdicts are kept in build/mutation and used again as long as neither
-the file nor its tests have changed; --fresh forgets them. What survived is listed; a reason for
-it stands in tools/mutation_survivors.txt ("file | the changed line | why"). Exit status 1 if under
-90 % of a file's mutants were noticed.
+Each mutant (see mutants.py) is tried in a copy of the repository by those functions of the device
+tests that reach its line (see mutation_reach.py), until one fails, hangs or crashes; those that
+noticed most for their time come first. Verdicts are kept in build/mutation and used again: a
+mutant stays noticed until the function that it changes is another, one that survived is tried
+again when a test has changed, too; --fresh forgets them. What survived is listed; a reason for it
+stands in tools/mutation_survivors.txt ("file | the changed line | why"). Exit status 1 if under
+90 % of a file's mutants were noticed, or a survivor has no reason.
 """
 
 import argparse
+import ast
 import concurrent.futures
 import hashlib
 import json
 import pathlib
+import queue
 import shutil
-import subprocess
 import sys
 import threading
-import time
 
 import mutants
+from mutation_reach import Runner, reached
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "mutation"
@@ -29,46 +31,52 @@ SURVIVORS = ROOT / "tools" / "mutation_survivors.txt"
 GOAL = 90
 COPIED = "cspcore uapycsp ufuture upycsp uthreading benchmarks tests tools".split()
 
-_RULES = "tests/rules/test_*.py"
-_MICRO_RULES = [(_RULES, "micropython", "uapycsp")]
-_THREADS = [(_RULES, "micropython", "upycsp"), (_RULES, "micropython", "aio")]
-_UFUTURE = "tests/test_ufuture*.py"
+_RULES = "tests/rules/test_*.py tests/regressions/test_*.py"
+_COROUTINES = [
+    (_RULES, "micropython", "uapycsp"),
+    ("tests/test_ufuture*.py tests/test_engine.py tests/test_contract.py tests/test_heap.py"
+     " tests/test_cover_coroutines.py tests/test_late_import.py", "micropython", None),
+]
+_THREADS = [
+    (_RULES, "micropython", "upycsp"), (_RULES, "micropython", "aio"),
+    ("tests/test_uthreading*.py tests/test_heap.py tests/test_cover_threads.py",
+     "micropython", None),
+]
+_ON_CPYTHON = [
+    (_RULES, "cpython", "uapycsp"),
+    ("tests/test_ufuture*.py tests/test_engine.py tests/test_cover_coroutines.py",
+     "cpython", None),
+]
+_THREADS_ON_CPYTHON = [
+    (_RULES, "cpython", "upycsp"), ("tests/test_uthreading*.py", "cpython", None),
+]
 # Whose mutants which tests should notice: (files, interpreter, variant of the library or None).
 PLANS = [
-    ("cspcore/*.py", [
-        ("tests/test_cspcore*.py", "cpython", None),
-        *_MICRO_RULES, _THREADS[0],
-    ]),
-    ("upycsp/*.py", _THREADS + [("tests/test_heap.py", "micropython", None)]),
-    ("uapycsp/*.py", [
-        *_MICRO_RULES, (_UFUTURE, "micropython", None),
-        ("tests/test_heap.py", "micropython", None), (_RULES, "cpython", "uapycsp"),
-    ]),
-    ("ufuture/cpython.py", [(_RULES, "cpython", "uapycsp"), (_UFUTURE, "cpython", None)]),
-    ("ufuture/*.py", [
-        (_UFUTURE, "micropython", None), ("tests/test_engine.py", "micropython", None),
-        ("tests/test_contract.py", "micropython", None), *_MICRO_RULES,
-    ]),
-    ("uthreading/*.py", [
-        ("tests/test_uthreading*.py", "micropython", None),
-        ("tests/test_uthreading*.py", "cpython", None), _THREADS[0],
-    ]),
+    ("cspcore/*.py", [("tests/test_cspcore*.py", "cpython", None), *_COROUTINES, *_THREADS]),
+    ("uapycsp/*.py", [*_COROUTINES, *_ON_CPYTHON]),
+    ("ufuture/cpython.py", _ON_CPYTHON),
+    ("ufuture/*.py", [*_COROUTINES, *_ON_CPYTHON]),
+    ("upycsp/*.py", [*_THREADS, *_THREADS_ON_CPYTHON]),
+    ("uthreading/*.py", [*_THREADS, *_THREADS_ON_CPYTHON]),
 ]
 DEFAULT = """
 cspcore/channel.py cspcore/buffered.py cspcore/choice.py cspcore/group.py cspcore/process.py
-upycsp/channel.py upycsp/alternative.py upycsp/wait.py
-uapycsp/channel.py uapycsp/alternative.py uapycsp/wait.py
+upycsp/channel.py upycsp/alternative.py upycsp/wait.py upycsp/process.py
+uapycsp/channel.py uapycsp/alternative.py uapycsp/wait.py uapycsp/process.py
 ufuture/micro.py ufuture/cpython.py
 """.split()
 
 
-def _plan(file):
-    for pattern, plan in PLANS:
+def plan(file):
+    """The steps (file of tests, interpreter, variant) for a source file."""
+    for pattern, parts in PLANS:
         if pathlib.PurePath(file).match(pattern):
-            for files, interpreter, variant in plan:
-                for path in sorted(ROOT.glob(files)):
-                    yield str(path.relative_to(ROOT)), interpreter, variant
-            return
+            return [
+                (str(path.relative_to(ROOT)), interpreter, variant)
+                for files, interpreter, variant in parts
+                for pattern in files.split()
+                for path in sorted(ROOT.glob(pattern))
+            ]
     raise SystemExit("no tests are named for {}: see PLANS in tools/mutation.py".format(file))
 
 
@@ -84,91 +92,137 @@ class Copy:
         for name in "config.py", "main.py":
             shutil.copy(ROOT / name, self.path)
 
-    def run(self, step, limit):
-        """Run a file of tests: (None or what it said of a failure, seconds)."""
-        started = time.monotonic()
-        words = [sys.executable, str(self.path / "tools" / "mutation_step.py"), str(limit)]
-        done = subprocess.run(words + [str(word) for word in step], cwd=self.path,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT)
-        failure = done.stdout.decode("utf-8", "replace") if done.returncode else None
-        return failure, time.monotonic() - started
+        self.runner = Runner(self.path)
+
+    def failing(self, step, names):
+        """The function that fails of those named, each with its usual seconds; None if none."""
+        verdicts = self.runner.ask(step, [(n, 5 + 10 * seconds) for n, seconds in names])
+        return verdicts[-1][0] if verdicts and verdicts[-1][1] == "fail" else None
 
 
-class Order:
-    """The tests for a file: those that noticed most for their time come first."""
+class Tests:
+    """The functions that reach a line: those that noticed most for their time come first."""
 
-    usual = {}  # the seconds that a step takes without any mutant
+    STARTING = 0.15  # seconds
 
-    def __init__(self, steps, copy):
+    def __init__(self, steps):
+        self.steps = steps
         self.noticed = {}
         self.lock = threading.Lock()
-        for step in steps:
-            if step not in self.usual:
-                failure, self.usual[step] = copy.run(step, 300)
-                if failure is not None:
-                    raise SystemExit("{} fails without any mutant: {}".format(step, failure))
-            self.noticed[step] = 0.5
 
-    def steps(self):
+    def of(self, file, line, chosen):
+        """[(step, [(name, seconds)])] of the steps chosen, in the order to try them in."""
+        groups = []
         with self.lock:
-            return sorted(self.noticed, key=lambda s: self.usual[s] / self.noticed[s])
+            for step in chosen:
+                functions = self.steps.get(step, {})
+                names = [n for n, (_, lines) in functions.items() if line in lines.get(file, ())]
+                if names:
+                    names.sort(key=lambda n: (-self.noticed.get((step, n), 0), functions[n][0]))
+                    seconds = sum(functions[n][0] for n in names)
+                    credit = sum(self.noticed.get((step, n), 0) for n in names)
+                    cost = (self.STARTING + seconds) / (1 + credit)
+                    groups.append((cost, step, [(n, functions[n][0]) for n in names]))
+        return [group[1:] for group in sorted(groups, key=lambda group: group[0])]
 
-    def limit(self, step):
-        return 5 + 4 * self.usual[step]
-
-    def credit(self, step):
+    def credit(self, step, name):
         with self.lock:
-            self.noticed[step] += 1
+            self.noticed[step, name] = self.noticed.get((step, name), 0) + 1
 
 
-def _try(file, mutated, copies, order):
-    # The step that notices the mutant, or None.
-    copy = copies.pop()
-    target = copy.path / file
-    original = (ROOT / file).read_text()
+class File:
+    """A source file: its mutants, and the functions that these change."""
+
+    def __init__(self, name, sample):
+        self.name = name
+        self.source = (ROOT / name).read_text()
+        self.steps = plan(name)
+        self.mutants = list(mutants.mutants(self.source))[::sample]
+        nodes = ast.walk(ast.parse(self.source))
+        self.statements = sorted({n.lineno for n in nodes if isinstance(n, ast.stmt)})
+        tree = ast.walk(ast.parse(self.source))
+        kinds = ast.FunctionDef, ast.AsyncFunctionDef
+        self.functions = [(n.lineno, n.end_lineno) for n in tree if isinstance(n, kinds)]
+
+    def statement(self, line):
+        """The line on which the statement begins that a line belongs to."""
+        return max(n for n in self.statements if n <= line)
+
+    def key(self, operator, line, text):
+        """What stays the same for a mutant while the function it changes does."""
+        around = [f for f in self.functions if f[0] <= line <= f[1]]
+        first, last = max(around, default=(1, 0))
+        lines = self.source.splitlines()[first - 1 : last] if around else []
+        body = "\n".join([*lines, operator, str(line - first), text])
+        return hashlib.sha256(body.encode()).hexdigest()[:20]
+
+
+class Verdicts:
+    """Who noticed each mutant, kept in a file."""
+
+    def __init__(self, tests, fresh):
+        self.tests = tests
+        self.path = BUILD / "verdicts.jsonl"
+        self.known = {}
+        self.lock = threading.Lock()
+        if fresh:
+            self.path.unlink(missing_ok=True)
+        if self.path.exists():
+            for line in self.path.read_text().splitlines():
+                key, who, against = json.loads(line)
+                if who or against == tests:
+                    self.known[key] = who
+
+    def add(self, key, who):
+        with self.lock, self.path.open("a") as out:
+            self.known[key] = who
+            out.write(json.dumps([key, who, self.tests]) + "\n")
+
+
+def _try(file, mutant, tests, copies):
+    # Who notices the mutant, or None.
+    copy = copies.get()
+    target = copy.path / file.name
     try:
-        target.write_text(mutated)
-        for step in order.steps():
-            if copy.run(step, order.limit(step))[0] is not None:
-                order.credit(step)
-                return " ".join(str(word) for word in step if word)
+        target.write_text(mutant[3])
+        for step, names in tests.of(file.name, file.statement(mutant[1]), file.steps):
+            name = copy.failing(step, names)
+            if name:
+                tests.credit(step, name)
+                return " ".join([str(word) for word in step if word] + [name])
         return None
     finally:
-        target.write_text(original)
-        copies.append(copy)
+        target.write_text(file.source)
+        copies.put(copy)
 
 
-def _key(file, steps):
-    digest = hashlib.sha256((ROOT / file).read_bytes())
-    for step in steps:
-        digest.update(repr(step).encode() + (ROOT / step[0]).read_bytes())
+def examine(files, verdicts, find_tests, jobs):
+    """Try the mutants that have no verdict yet."""
+    todo = []
+    for file in files:
+        keyed = ((file.key(*mutant[:3]), mutant) for mutant in file.mutants)
+        todo += [(file, key, mutant) for key, mutant in keyed if key not in verdicts.known]
+    if not todo:
+        return
+    tests = find_tests()
+    copies = queue.SimpleQueue()
+    for n in range(jobs):
+        copies.put(Copy(n))
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        futures = {
+            pool.submit(_try, file, mutant, tests, copies): key for file, key, mutant in todo
+        }
+        for n, future in enumerate(concurrent.futures.as_completed(futures)):
+            verdicts.add(futures[future], future.result())
+            if sys.stderr.isatty() or (n + 1) % 100 == 0:
+                print("\r{}/{} ".format(n + 1, len(todo)), end="", file=sys.stderr, flush=True)
+
+
+def _digest(steps):
+    digest = hashlib.sha256()
+    for file in sorted({file for file, _, _ in steps}):
+        digest.update((ROOT / file).read_bytes())
     return digest.hexdigest()[:16]
-
-
-def examine(file, copies, sample, fresh):
-    """Try the mutants of a file; a list of (operator, line, text, who noticed it or None)."""
-    steps = list(_plan(file))
-    kept = BUILD / "{}.jsonl".format(file.replace("/", "."))
-    key = _key(file, steps)
-    known = {}
-    if kept.exists() and not fresh:
-        lines = [json.loads(line) for line in kept.read_text().splitlines()]
-        known = {(r[1], r[2], r[3]): r[4] for r in lines if r[0] == key}
-    every = list(mutants.mutants((ROOT / file).read_text()))[::sample]
-    todo = [m for m in every if m[:3] not in known]
-    if todo:
-        order = Order(steps, copies[0])
-        with kept.open("a") as out, concurrent.futures.ThreadPoolExecutor(len(copies)) as pool:
-            futures = {pool.submit(_try, file, m[3], copies, order): m[:3] for m in todo}
-            for n, future in enumerate(concurrent.futures.as_completed(futures)):
-                m = futures[future]
-                known[m] = future.result()
-                out.write(json.dumps([key, *m, known[m]]) + "\n")
-                out.flush()
-                if sys.stderr.isatty():
-                    print("\r{} {}/{} ".format(file, n + 1, len(todo)), end="", file=sys.stderr)
-    return [(*m[:3], known[m[:3]]) for m in every]
 
 
 def _reasons():
@@ -181,33 +235,46 @@ def _reasons():
     return reasons
 
 
+def report(files, verdicts):
+    """Print rates and survivors; true if all is as it should be."""
+    reasons = _reasons()
+    good = True
+    total = caught = 0
+    for file in files:
+        survivors = [m[:3] for m in file.mutants if verdicts.known[file.key(*m[:3])] is None]
+        n = len(file.mutants)
+        rate = 100 * (n - len(survivors)) / n
+        print("{:24} {:4} mutants, {:4} noticed: {:.1f} %".format(
+            file.name, n, n - len(survivors), rate))
+        for operator, line, text in survivors:
+            why = reasons.get((file.name, text))
+            good = good and why is not None
+            print("    {}:{}: {}  ({}; {})".format(
+                file.name, line, text, operator, why or "NO REASON GIVEN"))
+        total += n
+        caught += n - len(survivors)
+        good = good and rate >= GOAL
+    print("{} mutants, {} noticed: {:.1f} %".format(total, caught, 100 * caught / total))
+    return good
+
+
 def main():
     parser = argparse.ArgumentParser(description="Mutation testing.")
     parser.add_argument("files", nargs="*", default=DEFAULT)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--sample", type=int, default=1, help="only each N-th mutant")
     parser.add_argument("--fresh", action="store_true", help="forget earlier verdicts")
     args = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
-    copies = [Copy(n) for n in range(args.jobs)]
-    reasons = _reasons()
-    below = False
-    total = caught = 0
-    for file in args.files:
-        results = examine(file, copies, args.sample, args.fresh)
-        survivors = [r for r in results if r[3] is None]
-        n = len(results)
-        noticed = n - len(survivors)
-        rate = 100 * noticed / n
-        print("{:24} {:4} mutants, {:4} noticed: {:.1f} %".format(file, n, noticed, rate))
-        for operator, line, text, _ in survivors:
-            why = reasons.get((file, text), "NO REASON GIVEN")
-            print("    {}:{}: {}  ({}; {})".format(file, line, text, operator, why), flush=True)
-        total += n
-        caught += noticed
-        below = below or rate < GOAL
-    print("{} mutants, {} noticed: {:.1f} %".format(total, caught, 100 * caught / total))
-    sys.exit(1 if below else 0)
+    files = [File(name, args.sample) for name in args.files]
+    steps = sorted({step for file in files for step in file.steps}, key=str)
+    verdicts = Verdicts(_digest(steps), args.fresh)
+
+    def find_tests():
+        return Tests(reached(steps, BUILD / "reach", args.jobs))
+
+    examine(files, verdicts, find_tests, args.jobs)
+    sys.exit(0 if report(files, verdicts) else 1)
 
 
 if __name__ == "__main__":

@@ -1,42 +1,52 @@
-"""Runs the device tests of one file until one fails: LIMIT FILE INTERPRETER VARIANT.
+"""Runs functions of device tests, for mutation.py: one request a line of JSON on stdin.
 
-Exit status 1 at the first failure. In a process of its own, in a copy of the repository, so that
-the harness of that copy is used.
+    {"file": ..., "interpreter": ..., "variant": ...,
+     "names": [[function, seconds it may take], ...] or null for all,
+     "ask": null, or the name of a function that is called after each one}
+
+The answer is a line of JSON: a list of [name, kind of verdict, seconds, text, what `ask` printed].
+Without `ask` the first failure is the last of them. In a process of its own, in a copy of the
+repository, so that the harness of that copy is used.
 """
 
+import json
 import pathlib
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from harness import collect, device  # noqa: E402
 
+LIMIT = 60  # seconds, where no other is given
 
-def main():
-    limit, file, interpreter, variant = sys.argv[1:]
-    variant = None if variant == "None" else variant
+
+def answer(file, interpreter, variant, names, ask):
     source = collect.Source(ROOT / file)
     if source.ordinary or interpreter not in source.interpreters:
-        return 0
+        return []
     if variant is not None and variant not in source.variants:
-        return 0
-    runs = device.Device(ROOT / file, interpreter, variant, float(limit), source.heap)
+        return []
+    runs = device.Device(ROOT / file, interpreter, variant, LIMIT, source.heap)
+    hows = {name: collect.how(is_async, variant) for name, is_async, _ in source.functions}
+    verdicts = []
+    problem = None
     try:
-        for name, is_async, _ in source.functions:
-            if not is_async or variant == "upycsp":
-                how = "call"
-            else:
-                how = "csp" if variant else "asyncio"
-            verdict = runs.ask(how, name)
-            if verdict.kind == "fail":
-                print(name, verdict.text)
-                return 1
+        for name, limit in names or [(name, LIMIT) for name in hows]:
+            started = time.monotonic()
+            verdict = runs.ask(hows[name], name, limit)
+            took = time.monotonic() - started
+            said = ask and runs.ask("call", ask).output
+            verdicts.append((name, verdict.kind, took, verdict.text, said))
+            if verdict.kind == "fail" and not ask:
+                break
     finally:
         problem = runs.close()
     if problem:
-        print(problem)
-    return 1 if problem else 0
+        verdicts.append(("the end of the process", "fail", 0, problem, None))
+    return verdicts
 
 
-sys.exit(main())
+for line in sys.stdin:
+    print(json.dumps(answer(**json.loads(line))), flush=True)

@@ -75,6 +75,13 @@ class Source:
             yield "VARIANTS: {!r} is none of {}".format(name, ", ".join(device.LIBRARIES))
 
 
+def how(is_async, variant):
+    """In which way the runner calls a function."""
+    if not is_async or variant == "upycsp":
+        return "call"
+    return "csp" if variant else "asyncio"
+
+
 def _imports_pytest(node):
     if isinstance(node, ast.Import):
         return any(alias.name.split(".")[0] == "pytest" for alias in node.names)
@@ -133,17 +140,12 @@ class DeviceTest(pytest.Item):
     is_async = False
     line = 0
 
-    def how(self):
-        if not self.is_async or self.parent.variant == "upycsp":
-            return "call"
-        return "csp" if self.parent.variant else "asyncio"
-
     def runtest(self):
         if interpreters.command(self.parent.interpreter) is None:
             if os.environ.get("CI"):
                 pytest.fail(_MISSING, pytrace=False)
             raise pytest.skip.Exception(_MISSING, _use_item_location=True)
-        verdict = self.parent.device.ask(self.how(), self.name)
+        verdict = self.parent.device.ask(how(self.is_async, self.parent.variant), self.name)
         if verdict.output:
             self.add_report_section("call", "stdout", verdict.output)
         if verdict.kind == "skip":

@@ -59,8 +59,11 @@ class Device:
         self._hangs = 0
         self._before = None  # the function asked for last
 
-    def ask(self, how, name):
-        """Runs one function and returns its Verdict; how is "call", "csp" or "asyncio"."""
+    def ask(self, how, name, within=None):
+        """Runs one function and returns its Verdict; how is "call", "csp" or "asyncio".
+
+        within: a limit for this one, in seconds.
+        """
         if self._hangs >= MOST_HANGS:
             text = "not run: {} functions of this file hung".format(MOST_HANGS)
             return Verdict("fail", text, "")
@@ -69,7 +72,7 @@ class Device:
                 unfit = self._start()
                 if unfit:
                     return unfit
-            return self._request(how, name)
+            return self._request(how, name, within)
         except KeyboardInterrupt:
             if self._process:
                 self._stop()
@@ -163,10 +166,12 @@ class Device:
 
     # One request
 
-    def _request(self, how, name):
+    def _request(self, how, name, within):
         self._output = b""
         before, self._before = self._before, name
         started = time.monotonic()
+        if within is not None:
+            self._left = within
         deadline = self._deadline()
         try:
             self._process.stdin.write("{} {}\n".format(how, name).encode())
