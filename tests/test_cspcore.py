@@ -19,6 +19,7 @@ from cspcore.channel import (
 )
 from cspcore.choice import Choice, End, WriteGuard
 from cspcore.errors import PoisonException
+from cspcore.process import BaseProcess
 
 
 class ReadEnd(End):
@@ -844,3 +845,46 @@ def test_a_negative_capacity_is_refused():
         except ValueError:
             refused = True
         assert refused
+
+
+def test_a_channel_is_external_only_if_told():
+    for Channel in BaseChannel, BaseBufferedChannel:
+        assert Channel().external is Channel("c").external is False
+        assert Channel("c", external=True).external is True
+    assert BaseBufferedChannel("c", 3).external is False
+
+
+def test_an_offer_knows_whether_it_is_queued():
+    for new in BOTH:
+        for op in READ, WRITE:
+            ch = new()
+            first, second = waits(ch, op, 1), waits(ch, op, 2)
+            assert first.is_queued() and second.is_queued()
+            assert not Offer(ch, op).is_queued()
+            ch.withdraw(first)
+            assert not first.is_queued() and second.is_queued()
+
+
+def test_what_an_offer_holds_says_its_name():
+    assert [str(word) for word in (WAITING, TAKEN, POISON)] == ["WAITING", "TAKEN", "POISON"]
+
+
+def named(f):
+    p = BaseProcess()
+    p._f = f
+    return p.name
+
+
+def some_coroutine():
+    yield
+
+
+def test_a_process_has_the_name_of_its_function_or_coroutine():
+    assert named(named) == "named"
+    assert named(some_coroutine()) == "some_coroutine"
+    assert named(object()) == "a process"
+    try:
+        BaseProcess().other
+        raise KeyError("it has an attribute `other`")
+    except AttributeError as er:
+        assert "other" in str(er)

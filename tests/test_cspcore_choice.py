@@ -1306,3 +1306,32 @@ def test_random_play_on_mixed_channels_agrees_with_the_model():
 
 def test_random_play_on_buffered_channels_agrees_with_the_model():
     play((1, 3, None), (8, 9))
+
+
+class Armed:
+    """Notes for how long it was armed, as an alternative that a Timer is enabled by."""
+
+    ms = None
+
+    def arm(self, ms, guard):
+        self.ms = ms
+
+    def disarm(self):
+        self.ms = None
+
+
+def test_a_timer_is_armed_for_its_time_unless_that_has_passed():
+    for timer, ms in (
+        (Timer(1), 1000),
+        (Timer(2.5), 2500),
+        (Timer(0.001), 1),
+        (Timer(ms=1), 1),
+        (Timer(ms=7), 7),
+    ):
+        alt = Armed()
+        assert timer.enable(alt) == (False, None)
+        assert alt.ms == ms
+        timer.disable(alt)
+        assert alt.ms is None
+    for timer in Timer(0), Timer(-1), Timer(ms=0), Timer(ms=-3):
+        assert timer.enable(Armed()) == (True, None)

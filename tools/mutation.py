@@ -35,20 +35,22 @@ _RULES = "tests/rules/test_*.py tests/regressions/test_*.py"
 _COROUTINES = [
     (_RULES, "micropython", "uapycsp"),
     ("tests/test_ufuture*.py tests/test_engine.py tests/test_contract.py tests/test_heap.py"
-     " tests/test_cover_coroutines.py tests/test_late_import.py", "micropython", None),
+     " tests/test_cover_coroutines.py tests/test_small_heap.py", "micropython", None),
 ]
 _THREADS = [
     (_RULES, "micropython", "upycsp"), (_RULES, "micropython", "aio"),
-    ("tests/test_uthreading*.py tests/test_heap.py tests/test_cover_threads.py",
-     "micropython", None),
+    ("tests/test_uthreading*.py tests/test_heap.py tests/test_cover_threads.py"
+     " tests/test_cover_board.py tests/test_cover_interrupted.py", "micropython", None),
 ]
 _ON_CPYTHON = [
     (_RULES, "cpython", "uapycsp"),
-    ("tests/test_ufuture*.py tests/test_engine.py tests/test_cover_coroutines.py",
-     "cpython", None),
+    ("tests/test_ufuture*.py tests/test_engine.py tests/test_cover_coroutines.py"
+     " tests/test_cover_interrupted.py", "cpython", None),
 ]
 _THREADS_ON_CPYTHON = [
-    (_RULES, "cpython", "upycsp"), ("tests/test_uthreading*.py", "cpython", None),
+    (_RULES, "cpython", "upycsp"),
+    ("tests/test_uthreading*.py tests/test_cover_board.py tests/test_cover_interrupted.py",
+     "cpython", None),
 ]
 # Whose mutants which tests should notice: (files, interpreter, variant of the library or None).
 PLANS = [
@@ -104,6 +106,7 @@ class Tests:
     """The functions that reach a line: those that noticed most for their time come first."""
 
     STARTING = 0.15  # seconds
+    SLOW = 0.1  # what takes longer is tried behind the others of its file
 
     def __init__(self, steps):
         self.steps = steps
@@ -115,14 +118,18 @@ class Tests:
         groups = []
         with self.lock:
             for step in chosen:
-                functions = self.steps.get(step, {})
-                names = [n for n, (_, lines) in functions.items() if line in lines.get(file, ())]
-                if names:
-                    names.sort(key=lambda n: (-self.noticed.get((step, n), 0), functions[n][0]))
-                    seconds = sum(functions[n][0] for n in names)
-                    credit = sum(self.noticed.get((step, n), 0) for n in names)
-                    cost = (self.STARTING + seconds) / (1 + credit)
-                    groups.append((cost, step, [(n, functions[n][0]) for n in names]))
+                functions = [
+                    (seconds, self.noticed.get((step, name), 0), name)
+                    for name, (seconds, lines) in self.steps.get(step, {}).items()
+                    if line in lines.get(file, ())
+                ]
+                quick = [f for f in functions if f[0] < self.SLOW]
+                slow = [f for f in functions if f[0] >= self.SLOW]
+                for group in filter(None, (quick, slow)):
+                    group.sort(key=lambda f: (-f[1], f[0]))
+                    cost = self.STARTING + sum(f[0] for f in group)
+                    cost /= 1 + sum(f[1] for f in group)
+                    groups.append((cost, step, [(name, seconds) for seconds, _, name in group]))
         return [group[1:] for group in sorted(groups, key=lambda group: group[0])]
 
     def credit(self, step, name):

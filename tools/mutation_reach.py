@@ -56,7 +56,8 @@ class Runner:
 def reached(steps, build, jobs):
     """{step: {function: (seconds, {path: lines})}}; a step is (file, interpreter, variant).
 
-    Functions that are skipped, or that bear no marks (they weigh an import), are left out.
+    What the import of a file reaches counts for each of its functions. Functions that are skipped,
+    or that bear no marks (they weigh an import), are left out.
     """
     shutil.rmtree(build, ignore_errors=True)
     tree = build / "tree"
@@ -86,16 +87,24 @@ def reached(steps, build, jobs):
 
 
 def _functions(step, verdicts, meaning):
+    imported = {}
     for name, kind, seconds, text, said in verdicts:
-        if kind == "pass":
-            yield name, (seconds, dict(_lines(said, meaning)))
-        elif kind == "fail":
+        if kind == "fail":
             print("{} {}: not used, it fails with marks: {}".format(
                 " ".join(map(str, step)), name, text.splitlines()[0]), file=sys.stderr)
+        elif not name:
+            imported = _lines(said, meaning)
+        elif kind == "pass":
+            lines = _lines(said, meaning)
+            for path in imported:
+                lines[path] = lines.get(path, set()) | imported[path]
+            yield name, (seconds, lines)
 
 
 def _lines(said, meaning):
+    lines = {}
     for line in said.splitlines():
         path, _, numbers = line.partition(" ")
         if path in meaning:
-            yield path, sorted({abs(meaning[path][int(n)][1]) for n in numbers.split()})
+            lines[path] = {abs(meaning[path][int(n)][1]) for n in numbers.split()}
+    return lines

@@ -2,7 +2,7 @@
 
     {"file": ..., "interpreter": ..., "variant": ...,
      "names": [[function, seconds it may take], ...] or null for all,
-     "ask": null, or the name of a function that is called after each one}
+     "ask": null, or the name of a function that is called first and after each one}
 
 The answer is a line of JSON: a list of [name, kind of verdict, seconds, text, what `ask` printed].
 Without `ask` the first failure is the last of them. In a process of its own, in a copy of the
@@ -33,6 +33,8 @@ def answer(file, interpreter, variant, names, ask):
     verdicts = []
     problem = None
     try:
+        if ask:
+            verdicts.append(("", "pass", 0, "", runs.ask("call", ask).output))
         for name, limit in names or [(name, LIMIT) for name in hows]:
             started = time.monotonic()
             verdict = runs.ask(hows[name], name, limit)

@@ -630,6 +630,24 @@ async def test_fair_select_passes_on_from_a_poisoned_guard():
     await join(writers[0])
 
 
+async def test_fair_select_passes_on_from_the_guard_it_waited_for():
+    channels = three()
+    alt = csp.Alternative(*[ch.read for ch in channels])
+    for k in range(3):
+        h = await posted(channels[k], waits_for(alt), 1)
+        await channels[k].write("v")
+        assert await join(h) is channels[k].read
+        writers = []
+        for ch in channels:
+            writers += await waiting_writers(ch, ["v"])
+        chosen = []
+        for _ in channels:
+            chosen.append(await fair_or_poison(alt))
+        assert chosen == [channels[(k + i) % 3].read for i in (1, 2, 3)]
+        for h in writers:
+            await join(h)
+
+
 async def fair_or_poison(alt):
     try:
         g, v = await alt.fair_select()

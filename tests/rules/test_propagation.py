@@ -1,5 +1,8 @@
 """Rule 4: a process that ends by poison poisons the channel ends among its arguments."""
 
+import io
+
+import cspcore.process
 import csp
 
 from rules_support import (
@@ -201,3 +204,59 @@ async def test_poison_exception_is_one_class_under_two_names():
     assert issubclass(csp.PoisonException, Exception)
     with raises(csp.ChannelPoisonException):
         raise csp.PoisonException("x")
+
+
+class said:
+    """In this block what cspcore.process prints on stderr is kept in `text`."""
+
+    def __init__(self, stderr=None):
+        self.stderr = io.StringIO() if stderr is None else stderr
+
+    def __enter__(self):
+        self.sys = cspcore.process.sys
+        cspcore.process.sys = self
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        cspcore.process.sys = self.sys
+
+    @property
+    def text(self):
+        return self.stderr.getvalue()
+
+
+class Broken(io.IOBase):
+    """A stream that nothing can be written to."""
+
+    def write(self, data):
+        raise OSError(5)
+
+
+@csp.process(verbose_poison=True)
+async def tells_of_no_error(*args):
+    raise KeyError("other")
+
+
+async def test_verbose_poison_tells_of_an_end_by_poison():
+    with said() as heard:
+        await par(tells_of_poison(), tells_and_keeps_poison())
+    lines = sorted(heard.text.split("\n")[:-1])
+    assert lines == [
+        "process tells_and_keeps_poison ended by poison",
+        "process tells_of_poison ended by poison",
+    ]
+
+
+async def test_nothing_is_told_unless_asked_for():
+    with said() as heard:
+        await par(ends_by_poison(), keeps_poison(), plain_parentheses(), ends_normally())
+        with raises(KeyError):
+            await par(tells_of_no_error())
+    assert heard.text == ""
+
+
+async def test_where_nothing_can_be_told_the_process_ends_all_the_same():
+    ch = csp.Channel("c")
+    with said(Broken()):
+        assert await par(tells_of_poison(ch.read)) == [None]
+    assert ch.poisoned

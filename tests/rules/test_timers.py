@@ -151,6 +151,17 @@ async def selects_twice(cin, timer, log):
     return res
 
 
+async def test_a_timer_set_to_a_longer_time_between_two_selects_takes_that():
+    ch = csp.Channel("c")
+    timer = csp.Timer(ms=3)
+    alt = csp.Alternative(ch.read, timer)
+    assert (await alt.select())[0] is timer
+    timer.ms = 40
+    start = ticks_ms()
+    assert (await alt.select())[0] is timer
+    assert ticks_diff(ticks_ms(), start) >= 40 - SLACK_MS
+
+
 async def test_the_shorter_of_two_timers_is_chosen_wherever_it_stands():
     ch = csp.Channel("c")
     short = csp.Timer(ms=20)
