@@ -1,4 +1,4 @@
-"""What the processes of both libraries share: their state, their ends, the list of those alive."""
+"""What the processes of both libraries share: state, ends, the lists of who lives, who failed."""
 
 import sys
 
@@ -153,3 +153,40 @@ class Ring:
             newer = p._newer
             yield p
             p = newer
+
+
+class Failures:
+    """Handles of spawned processes that failed and that nobody asked about, first in time first.
+
+    They are linked by `later`, which each has from the start: noting one takes no memory.
+    """
+
+    def __init__(self):
+        self.clear()
+
+    def clear(self):
+        self.first = self._last = None
+
+    def note(self, handle):
+        if self.first is None:
+            self.first = handle
+        else:
+            self._last.later = handle
+        self._last = handle
+
+    def forget(self, handle):
+        """Somebody has asked now, whether or not it is noted here."""
+        h = self.first
+        before = None
+        while h is not handle:
+            if h is None:
+                return
+            before = h
+            h = h.later
+        if before is None:
+            self.first = handle.later
+        else:
+            before.later = handle.later
+        if self._last is handle:
+            self._last = before
+        handle.later = None

@@ -17,7 +17,7 @@ from cspcore.choice import End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import is_operation, is_read
-from cspcore.process import BaseProcess, Ring, maker
+from cspcore.process import BaseProcess, Failures, Ring, maker
 from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine, give_back
 
 CancelledError = engine.CancelledError
@@ -30,7 +30,7 @@ FAILED = const(6)
 
 alive = Ring()  # the processes that are tasks
 _all_ended = None  # what `run` waits on until there is none
-_failed = _failed_last = None  # handles of failures nobody asked for, linked by `later`
+failures = Failures()
 _deadlock = None  # the report, once there is one
 _root = None  # the Parallel of the run
 
@@ -471,36 +471,12 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 
 def note_failure(handle, p):
     """A spawned process has ended by an exception, and nobody has asked yet."""
-    global _failed, _failed_last
     if isinstance(p.exception(), CancelledError):
         return
     if _root is None:
         engine.report(p.task, p.exception())
         return
-    if _failed is None:
-        _failed = handle
-    else:
-        _failed_last.later = handle
-    _failed_last = handle
-
-
-def forget_failure(handle):
-    """Somebody has asked now."""
-    global _failed, _failed_last
-    h = _failed
-    before = None
-    while h is not handle:
-        if h is None:
-            return
-        before = h
-        h = h.later
-    if before is None:
-        _failed = handle.later
-    else:
-        before.later = handle.later
-    if _failed_last is handle:
-        _failed_last = before
-    handle.later = None
+    failures.note(handle)
 
 
 def run(*processes):
@@ -509,7 +485,7 @@ def run(*processes):
     Raises what the first of them, or one spawned that nobody asked about, raised; DeadlockError
     when all wait for one another.
     """
-    global _failed, _failed_last, _deadlock, _root, _all_ended
+    global _deadlock, _root, _all_ended
     if engine.is_running():
         raise RuntimeError("an event loop runs already: await the process")
     if not processes:
@@ -518,8 +494,8 @@ def run(*processes):
 
     group = Parallel(*[as_process(p) for p in processes])
     alive.clear()
+    failures.clear()
     _deadlock = None
-    _failed = None
     _root = group
     try:
         results = engine.run(_main(group, look), lambda: _abandon(group))
@@ -529,7 +505,7 @@ def run(*processes):
         _root = _all_ended = None
         forget()
         alive.clear()
-        _failed = _failed_last = None
+        failures.clear()
         engine.set_watch(None)
     return results if len(processes) > 1 else results[0]
 
@@ -551,8 +527,8 @@ async def _main(group, look):
     await _end_all()
     if _deadlock:
         raise DeadlockError(_deadlock)
-    if _failed is not None:
-        raise _failed.unasked()
+    if failures.first is not None:
+        raise failures.first.unasked()
     return results
 
 

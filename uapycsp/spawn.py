@@ -2,7 +2,7 @@
 
 from ufuture.loop import engine
 from uapycsp.process import Awaitable, Composite, Parallel, as_process
-from uapycsp.process import forget_failure, note_failure
+from uapycsp.process import failures, note_failure
 from uapycsp.wait import Join, coroutine
 
 CancelledError = engine.CancelledError
@@ -78,7 +78,7 @@ class Spawn(Awaitable):
         if not self._asked:
             self._asked = True
             if self._process.exception() is not None:
-                forget_failure(self)
+                failures.forget(self)
         if not self.done():
             j = Join()
             self._waiting.append(j)

@@ -225,7 +225,7 @@ def _is_due(task):
 
 def cancel(owned):
     """Cancel an owned task that was started; the running one as soon as it waits again."""
-    if owned.task is current():
+    if is_running() and owned.task is asyncio.current_task():
         _cancel_later(owned.task, False)
     else:
         owned.task.cancel()
@@ -239,11 +239,6 @@ def waits_on(owned):
 def _waits(task):
     wait = getattr(task, "csp_wait", None)
     return None if wait is None or wait.done() or task.done() else wait.parked
-
-
-def current():
-    """The running task, or None."""
-    return asyncio.current_task() if is_running() else None
 
 
 def is_running():

@@ -604,11 +604,6 @@ def waits_on(owned):
     return data if isinstance(data, Parked) else None
 
 
-def current():
-    """The running task, or None."""
-    return core.cur_task
-
-
 def is_running():
     """Whether a loop runs. cur_task alone may be left from a run that was interrupted."""
     task = core.cur_task

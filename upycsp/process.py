@@ -20,7 +20,7 @@ from cspcore.choice import Choice, End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import report
-from cspcore.process import ENDED, FAILED, NEW, STARTED, BaseProcess, Ring, maker
+from cspcore.process import ENDED, FAILED, NEW, STARTED, BaseProcess, Failures, Ring, maker
 from upycsp import wait
 from upycsp.wait import Given, lock, offers, own, wake_chain
 
@@ -35,11 +35,11 @@ _isinstance = isinstance
 _len = len
 _list = list
 
-# Guarded by lock: the processes that have a thread, and the runs that have not returned.
+# Guarded by lock: the processes that have a thread, the runs that have not returned, the Spawns
+# whose process has failed and that nobody joined.
 _alive = Ring()
 _runs = []
-# Spawns whose process ended by an exception nobody asked for, first in time, linked by `later`.
-_failed = _failed_last = None
+_failures = Failures()
 _loaded = False  # whether all of upycsp is
 _watches = False  # whether the watchdog's thread is there
 
@@ -528,7 +528,7 @@ class Spawn:
             me = None
             if self._ended:
                 if self._exception is not None:
-                    _forget_failure(self)
+                    _failures.forget(self)
             else:
                 me = own()
                 me.on = self
@@ -555,7 +555,7 @@ class Spawn:
             o = o.next
         if er is not None and not self._asked and p._me is not None:
             if _runs:
-                _note_failure(self)
+                _failures.note(self)
             else:
                 report_exception(er, None)
         return chain
@@ -577,34 +577,6 @@ class Spawn:
                 me.retire()
 
 
-def _note_failure(handle):
-    global _failed, _failed_last
-    if _failed is None:
-        _failed = handle
-    else:
-        _failed_last.later = handle
-    _failed_last = handle
-
-
-def _forget_failure(handle):
-    # Somebody has asked now.
-    global _failed, _failed_last
-    h = _failed
-    before = None
-    while h is not handle:
-        if h is None:
-            return
-        before = h
-        h = h.later
-    if before is None:
-        _failed = handle.later
-    else:
-        before.later = handle.later
-    if _failed_last is handle:
-        _failed_last = before
-    handle.later = None
-
-
 def run(*processes):
     """Run a process (its value), or several in parallel (their list). Also inside a process.
 
@@ -621,7 +593,6 @@ def run_group(group, processes):
     """Run a Parallel of processes under the watchdog; one's result, or the list of several's."""
     if not processes:
         raise ValueError("run needs at least one process")
-    global _failed, _failed_last
     h = None
     group.deadlock = None  # the attribute: later there may be no memory to make it
     with lock:
@@ -642,8 +613,8 @@ def run_group(group, processes):
             _runs.remove(group)
             if not _runs:
                 forget()
-                h = _failed
-                _failed = _failed_last = None
+                h = _failures.first
+                _failures.clear()
     if group.deadlock is not None:
         raise DeadlockError(group.deadlock)
     if h is not None:

@@ -28,21 +28,23 @@ def settle():
         until_blocking(lambda: kept.counts()[1] <= (1 if plain._watches else 0))
         # A thread counts as idle a moment before its process leaves the list.
         until_blocking(plain._alive.is_empty)
+        # And what ends still holds the lock then.
+        until_blocking(lambda: not _wait.lock.locked() and not kept.lock.locked())
 
 
 def check(channels=()):
     """Nothing is left in the libraries, and the channels are sound."""
     if THREADS:
         assert plain._alive.is_empty(), "processes are alive"
-        assert not plain._runs and plain._failed is None, "runs are left"
-        assert not _wait.lock.locked() and not kept.lock.locked(), "a lock is held"
+        assert not plain._runs and plain._failures.first is None, "runs are left"
         assert uthreading.enumerate() == [uthreading.main_thread()]
         for o in list(_wait.offers.values()):
             assert o.on is None and o.next is None, "an offer is linked"
             assert not o.waits(), "an offer waits"
     else:
         assert network.alive.is_empty(), "processes are alive"
-        assert network._root is None and network._failed is None and network._all_ended is None
+        assert network._root is None and network._all_ended is None
+        assert network.failures.first is None
         assert not engine.is_running()
         if hasattr(engine, "core"):
             assert engine.watch is None

@@ -31,9 +31,17 @@ from tasks_check import Failure, conserve, follow
 from ufuture.loop import engine
 
 try:
-    from asyncio import CancelledError
+    from asyncio import CancelledError, current_task
 except ImportError:
-    from uasyncio import CancelledError
+    from uasyncio import CancelledError, current_task
+
+
+def running_task():
+    """The running task, or None."""
+    try:
+        return current_task()
+    except RuntimeError:
+        return None
 
 
 class Failed(Exception):
@@ -110,7 +118,7 @@ class World:
         p = self._tasks.get(id(task))
         if p is not None and not p.over:
             p.cancels += 1
-            running = task is engine.current()
+            running = task is running_task()
             self.events.append(("owes" if running else "cancel", p.name))
 
     # Processes
@@ -125,7 +133,7 @@ class World:
         return p
 
     def begins(self, p):
-        p.task = engine.current()
+        p.task = current_task()
         self._tasks[id(p.task)] = p
 
     def cancel(self, p):
