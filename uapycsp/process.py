@@ -190,7 +190,7 @@ def as_process(x):
     raise TypeError("a process is expected: a call of a @process function, or a coroutine")
 
 
-class _Operation(BaseOffer):
+class Operation(BaseOffer):
     # An un-awaited operation in a Parallel: its generator runs in the Parallel's own task. If it
     # waits, its offer tells the Parallel; if it happens at once, it stands for that offer.
     channel = alt = next = prev = offer = None
@@ -258,7 +258,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def _member(self, m):
         if isinstance(m, End) and m.op == READ or isinstance(m, WriteGuard):
             return m
-        return _Operation(m) if is_operation(m) else as_process(m)
+        return Operation(m) if is_operation(m) else as_process(m)
 
     def _await(self):
         args = self._args
@@ -356,7 +356,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             m = self.members[i]
             if isinstance(m, Process):
                 m.forgo(failed)
-            elif isinstance(m, _Operation):
+            elif isinstance(m, Operation):
                 m.generator.close()
             self.fail(failed)
             self.left -= 1
@@ -376,7 +376,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         m = self.members[i]
         if isinstance(m, Process):
             m.start()
-        elif isinstance(m, _Operation):
+        elif isinstance(m, Operation):
             m.begin(self)
         elif isinstance(m, WriteGuard):
             self._post(i, WriteGuard(m.channel, m.pending), m.pending)
@@ -386,7 +386,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def _withdraw_all(self):
         # One could not be started: operations that wait do so no more.
         for m in self.members:
-            if isinstance(m, _Operation):
+            if isinstance(m, Operation):
                 m = m.offer
             if isinstance(m, BaseOffer) and m.alt is self:
                 if m.is_queued():
@@ -403,13 +403,13 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 
     def _close(self):
         for m in self.members:
-            if isinstance(m, _Operation):
+            if isinstance(m, Operation):
                 m.generator.close()
 
     def _result(self, m):
         if isinstance(m, Process):
             return m.value
-        if isinstance(m, _Operation):
+        if isinstance(m, Operation):
             return m.result(self)
         return self.value_of(m)
 
@@ -429,7 +429,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def offers(self):
         """The offers of those members that are operations."""
         for m in self.members:
-            if isinstance(m, _Operation) and m.offer is not None:
+            if isinstance(m, Operation) and m.offer is not None:
                 m = m.offer
             if isinstance(m, BaseOffer):
                 yield m
@@ -440,7 +440,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def _all_written(self):
         # Whether all members are writes that have happened.
         for m in self.members:
-            if isinstance(m, _Operation) and m.offer is not None:
+            if isinstance(m, Operation) and m.offer is not None:
                 m = m.offer
             if not isinstance(m, BaseOffer) or m.op == READ or m.value is POISON:
                 return False
@@ -474,7 +474,10 @@ def note_failure(handle, p):
     if isinstance(p.exception(), CancelledError):
         return
     if _root is None:
-        engine.report(p.task, p.exception())
+        try:
+            engine.report(p.task, p.exception())
+        except MemoryError:
+            pass
         return
     failures.note(handle)
 

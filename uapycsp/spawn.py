@@ -1,9 +1,10 @@
 """Processes in sequence and in the background, for coroutines."""
 
 from ufuture.loop import engine
+from cspcore.channel import in_order
 from uapycsp.process import Awaitable, Composite, Parallel, as_process
 from uapycsp.process import failures, note_failure
-from uapycsp.wait import Join, coroutine
+from uapycsp.wait import Join, coroutine, wake_chain
 
 CancelledError = engine.CancelledError
 
@@ -27,9 +28,9 @@ class Sequence(Composite):
         n = 0  # how many were run
         try:
             for m in members:
-                parallel = Parallel(m)
+                parallel = Parallel(m)._await()
                 n += 1
-                results.append((yield from parallel._await())[0])
+                results.append((yield from parallel)[0])
         except BaseException as er:
             while n < len(members):
                 members[n].forgo(er)
@@ -48,7 +49,7 @@ class Spawn(Awaitable):
     """
 
     def __init__(self, p):
-        self._waiting = []
+        self._waiting = None  # a chain of Joins, who came last first
         self._asked = False
         self.later = None  # of the handles of failures nobody asked for: the next one
         self._process = p = as_process(p)
@@ -81,25 +82,37 @@ class Spawn(Awaitable):
                 failures.forget(self)
         if not self.done():
             j = Join()
-            self._waiting.append(j)
+            j.next = self._waiting
+            self._waiting = j
             try:
                 yield engine.park(j)
             except BaseException:
-                if j in self._waiting:
-                    self._waiting.remove(j)
+                self._leave(j)
                 raise
         if self._process.exception() is not None:
             raise self._process.exception()
         return self._process.value
+
+    def _leave(self, join):
+        j = self._waiting
+        if j is join:
+            self._waiting = j.next
+            return
+        while j is not None and j.next is not join:
+            j = j.next
+        if j is not None:
+            j.next = join.next
 
     def unasked(self):
         """The exception that nobody asked for, or None."""
         return None if self._asked else self._process.exception()
 
     def member_ended(self, p):
-        for j in self._waiting:
+        j = chain = in_order(self._waiting)
+        self._waiting = None
+        while j is not None:
             j.woken = True
-            engine.wake(j)
-        self._waiting = []
+            j = j.next
+        wake_chain(chain)
         if p.exception() is not None and not self._asked:
             note_failure(self, p)

@@ -137,7 +137,10 @@ def wake_chain(party):
 class Join(engine.Parked):
     """What one waits on for the end of processes."""
 
-    woken = False
+    def __init__(self):
+        # Not in the class: then storing them would need memory.
+        self.woken = False
+        self.next = None
 
     def cancelled(self):
         return self.woken

@@ -3,29 +3,31 @@
 import sys
 
 from ufuture.loop import engine
-from cspcore.channel import MARKER, in_order
+from cspcore.channel import MARKER, Offer, in_order
 from cspcore.choice import Choice
 from cspcore.names import report
-from uapycsp.process import Parallel
+from uapycsp.process import Operation, Parallel
 from uapycsp.wait import Join, Waiting, wake_chain
+
+_KNOWN = (Parallel, Choice, Join)  # made once: there may be no memory for it
 
 network = sys.modules["uapycsp.process"]  # the package has a function of this name
 
 
 def look():
     """Rule 12: true if it has found a deadlock and poisoned what waits."""
-    # It keeps no list: what one process waits on takes little memory, all together may be too
-    # much, where one has died for want of memory and the others wait for it.
+    # It takes no memory but for the report: one may have died for want of it, and the others wait
+    # for that one.
     ring = network.alive
-    found = False
+    found = 0
     failed = network._root.exception is not None  # then the deadlock is only its consequence
     p = ring.oldest()
     while p is not ring:
         parked = _waits_on(p)
-        offers = _offers(parked)
-        if offers is None:
+        n = _count(parked)
+        if n is None:
             return False
-        found = found or bool(offers)
+        found += n
         failed = failed or isinstance(parked, Parallel) and parked.exception is not None
         p = p._newer
     if not found or _threads_run():
@@ -35,13 +37,7 @@ def look():
     chain = None
     p = ring.oldest()
     while p is not ring:
-        for o in _offers(_waits_on(p)):
-            party = o.channel.end_all()
-            while party is not None:
-                n = party.next
-                party.next = chain
-                chain = party
-                party = n
+        chain = _end(_waits_on(p), chain)
         p = p._newer
     wake_chain(in_order(chain))  # not before: who is woken does not wait any more
     return True
@@ -62,30 +58,67 @@ def _waits_on(p):
     return parked
 
 
-def _offers(parked):
-    # What a process waits for: its offers, [] for the end of others, None for what we can't tell.
+def _count(parked):
+    # How many offers a process waits with; None if it may go on without them.
     if isinstance(parked, Waiting):
-        offers = [parked]
-    elif isinstance(parked, Parallel):
-        offers = [o for o in parked.offers() if o.alt is parked]
-    elif isinstance(parked, Choice) and not parked._own:
-        offers = parked._offers
-    elif isinstance(parked, Join):
-        offers = []
-    else:
+        return None if parked.channel.external else 1
+    if not isinstance(parked, _KNOWN) or isinstance(parked, Choice) and parked._own:
         return None
-    for o in offers:
-        if o.channel.external:
-            return None
-    return offers
+    n = 0
+    for x in _wishes(parked):
+        o = _waiting(x, parked)
+        if o is not None:
+            if o.channel.external:
+                return None
+            n += 1
+    return n
+
+
+def _wishes(parked):
+    # Where a Parallel or an Alternative keeps its offers.
+    if isinstance(parked, Parallel):
+        return parked.members
+    return parked._offers if isinstance(parked, Choice) else ()
+
+
+def _waiting(x, parked):
+    # The offer that waits, if it does, of a member or an Alternative's offer.
+    if isinstance(x, Operation):
+        x = x.offer
+    return x if isinstance(x, Offer) and x.alt is parked else None
+
+
+def _offers(parked):
+    # The offers that a process waits with.
+    if isinstance(parked, Waiting):
+        return [parked]
+    return [o for o in [_waiting(x, parked) for x in _wishes(parked)] if o is not None]
+
+
+def _end(parked, chain):
+    # Poison the channels that a process waits on; whom to wake is put before chain.
+    if isinstance(parked, Waiting):
+        return _end_channel(parked, chain)
+    for x in _wishes(parked):
+        o = _waiting(x, parked)
+        if o is not None:
+            chain = _end_channel(o, chain)
+    return chain
+
+
+def _end_channel(o, chain):
+    party = o.channel.end_all()
+    while party is not None:
+        n = party.next
+        party.next = chain
+        chain = party
+        party = n
+    return chain
 
 
 def _threads_run():
-    uthreading = sys.modules.get("uthreading")
-    if uthreading is None:
+    kept = sys.modules.get("uthreading.kept")
+    if kept is None:
         return False
-    me = uthreading.current_thread()
-    for t in uthreading.enumerate():
-        if t is not me:
-            return True
-    return False
+    with kept.lock:
+        return kept.get_ident() != kept.main_ident or len(kept.alive) > 0

@@ -6,6 +6,7 @@
 from ufuture.loop import engine
 
 CancelledError = engine.CancelledError
+_ENDS = (Exception, CancelledError)  # made once: there may be no memory for it when it is needed
 
 
 class _Child(engine.Owned):
@@ -100,7 +101,7 @@ class Children(engine.Parked):
         self.left -= 1
         if self.left or not self._waits:
             return
-        if er is not None and not isinstance(er, (Exception, CancelledError)):
+        if er is not None and not isinstance(er, _ENDS):
             return  # KeyboardInterrupt or the like has ended the loop
         self._waits = False
         engine.unlimit(self)

@@ -54,7 +54,7 @@ _append = _ready.append  # made once: it is an object
 _base = 0
 _stamped = _stamps = 0  # where `order` gave its last number, and how many there
 _alive = 0  # owned tasks that have not ended
-_room = 16  # how many of them _ready has room for
+_room = 0  # how many of them _ready has room for
 _cancels = []  # tasks to cancel before anything else is resumed
 _driver = None
 _drives = False  # the driver is in the middle of a round
@@ -124,6 +124,7 @@ class _Slice:
 
 
 # Made once, for lack of memory must not keep anything in _ready.
+_ALL = _Slice()[:]
 _FIRST = _Slice()[:1]
 _LAST = _Slice()[-1:]
 
@@ -238,7 +239,7 @@ def _new_loop():
     _timed = False
     names["me"] = None
     names["wake"] = _wake_parked
-    _ready.clear()
+    del _ready[_ALL]  # `clear` would give its room away
     _cancels.clear()
 
 
@@ -496,10 +497,11 @@ def _make_room():
     # tasks, those that a round has resumed, and some more.
     global _room
     n = len(_ready)
+    room = 2 * _room or 16
     try:
-        for _ in range(n, 2 * _room + 2 * LIMIT):
+        for _ in range(n, room + LIMIT + 48):
             _ready.append(_NOBODY)
-        _room *= 2
+        _room = room
     finally:
         while len(_ready) > n:
             del _ready[_LAST]
@@ -545,7 +547,7 @@ def _telling(owned, coro):
     except BaseException as er:
         _alive -= 1
         owned.ended(None, er)
-        if not isinstance(er, (Exception, CancelledError)):
+        if not isinstance(er, _ENDS):
             raise
     else:
         _alive -= 1

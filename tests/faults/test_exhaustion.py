@@ -1,7 +1,8 @@
 """The k-th allocation fails, for every k: MemoryError or success, nobody hangs, nothing is left.
 
 One alone (a large block that is not to be had), three in a row (what handles the first one fails,
-too), or all from the k-th on till `run` has returned. CSP_FAULTS=1: all k of all, in all variants.
+too), dozens, or all from the k-th on till `run` has returned. CSP_FAULTS=1: all k of all, in all
+variants.
 """
 
 import os
@@ -17,13 +18,15 @@ EVER = "1000000000"
 CASES = [
     ("uapycsp", 1, "1"),
     ("uapycsp", 4, "3"),
+    ("uapycsp", 9, "12,40"),
+    ("uapycsp", 3, EVER),
     ("upycsp", 2, "1"),
     ("upycsp", 7, EVER),
     ("upycsp.aio", 9, "1"),
 ]
 if support.FULL:
-    CASES = [(v, 1, "1,3") for v in ("uapycsp", "upycsp", "upycsp.aio")]
-    CASES += [("upycsp", 1, EVER), ("upycsp.aio", 1, EVER)]
+    CASES = [(v, 1, m) for v in ("uapycsp", "upycsp", "upycsp.aio") for m in ("1,3", EVER)]
+    CASES += [("uapycsp", 1, "12,40")]
 
 
 def sweep(folder, variant, step, most, names="all", seconds=30):

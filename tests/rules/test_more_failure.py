@@ -64,6 +64,16 @@ async def test_a_spawned_process_can_be_cancelled():
     h.cancel()  # once more: nothing
 
 
+def joined_by(h):
+    """How many wait for the end of a spawned process."""
+    n = 0
+    j = h._waiting
+    while j is not None:
+        n += 1
+        j = j.next
+    return n
+
+
 async def test_a_join_that_is_cancelled_leaves_the_others_and_the_process():
     if LIB != "uapycsp":
         skip("threads can't be cancelled")
@@ -76,7 +86,7 @@ async def test_a_join_that_is_cancelled_leaves_the_others_and_the_process():
     first, second = [], []
     a = csp.Spawn(joins(first))
     b = csp.Spawn(joins(second))
-    await until(lambda: ch.queue_len() == 1 and len(h._waiting) == 2)
+    await until(lambda: ch.queue_len() == 1 and joined_by(h) == 2)
     a.cancel()
     await until(a.done)
     await ch.write("v")
@@ -97,7 +107,7 @@ async def test_a_join_cancelled_after_the_end_does_not_hold_up_the_others():
     got = []
     a = csp.Spawn(joins([]))
     b = csp.Spawn(joins(got))
-    await until(lambda: ch.queue_len() == 1 and len(h._waiting) == 2)
+    await until(lambda: ch.queue_len() == 1 and joined_by(h) == 2)
 
     await ch.write("v")
     while not h.done():
