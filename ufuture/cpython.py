@@ -75,12 +75,17 @@ class Owned(Parked):
         """The coroutine has returned value, or raised exception."""
 
     def _done(self, task):
-        if task.cancelled():
-            self.ended(None, CancelledError())
-        elif task.exception() is not None:
-            self.ended(None, task.exception())
-        else:
-            self.ended(task.result(), None)
+        value = exception = None
+        try:
+            if task.cancelled():
+                exception = CancelledError()
+            else:
+                exception = task.exception()
+                if exception is None:
+                    value = task.result()
+        except MemoryError as er:
+            exception = er
+        self.ended(value, exception)
 
 
 def park(parked):
@@ -171,9 +176,18 @@ def again():
 
 def start(owned, coro):
     """Make a task of a coroutine, which calls owned.ended at its end."""
-    owned.task = task = asyncio.get_running_loop().create_task(as_coroutine(coro))
-    task.csp_owned = owned
-    task.add_done_callback(owned._done)
+    coro = as_coroutine(coro)
+    try:
+        owned.task = task = asyncio.get_running_loop().create_task(coro)
+    except BaseException:
+        coro.close()
+        raise
+    try:
+        task.csp_owned = owned
+        task.add_done_callback(owned._done)
+    except BaseException:
+        task.cancel()  # nobody would hear of its end: it does not begin
+        raise
 
 
 def as_coroutine(awaitable):
