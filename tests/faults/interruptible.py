@@ -2,7 +2,10 @@
 
 import csp
 
-from rules_support import par
+from rules_support import block_ms, par
+
+stays = [True]  # as long as this is so `deaf` does not end
+begins = [None]  # what it calls when it has begun
 
 
 @csp.process
@@ -95,3 +98,27 @@ def computing():
 def waiting():
     a, b = csp.Channel("a", external=True), csp.BufferedChannel("b", 1, external=True)
     return [reads(a.read), reads(b.read), reads(a.read)], [a, b]
+
+
+@csp.process
+async def dozes(cin):
+    await csp.Alternative(cin, csp.Timer(3600)).select()
+
+
+def dozing():
+    # No timer is waited for.
+    a, b = csp.Channel("a", external=True), csp.BufferedChannel("b", 1, external=True)
+    return [dozes(a.read), reads(b.read), dozes(b.read)], [a, b]
+
+
+@csp.process
+async def hears_nothing():
+    begins[0]()
+    while stays[0]:
+        block_ms(1)
+
+
+def deaf():
+    # For threads: one of them meets no poison.
+    a = csp.Channel("a", external=True)
+    return [hears_nothing(), reads(a.read)], [a]

@@ -1,5 +1,8 @@
 """Ctrl-C at random moments: `run` raises KeyboardInterrupt, all end, and the next `run` works.
 
+How soon is counted, not timed: the library sleeps no more than half a second till then in all,
+though a timer has an hour to go or a thread does not end.
+
 On CPython it is SIGINT. MicroPython gets it as a board does, which only notes it and raises
 between two bytecodes of the main thread; with SIGINT the Unix port jumps out of whatever it does,
 so there it is sent only while the main thread waits. The moments come from a seed.
@@ -18,7 +21,7 @@ from harness import interpreters
 from faults import support
 
 TIMES = 40 if support.FULL else 8
-NETWORKS = ("busy", "buffered", "idle", "choices", "nests", "computing")
+NETWORKS = ("busy", "buffered", "idle", "choices", "nests", "computing", "dozing")
 VARIANTS = ("uapycsp", "upycsp", "upycsp.aio") if support.FULL else ("uapycsp", "upycsp")
 
 
@@ -52,8 +55,8 @@ def interrupt(words, number, seed, least=0, longest=0.02):
         process.stdout.close()
 
 
-def script(variant, network, poll, folder):
-    words = [str(support.HERE / "ctrlc.py"), variant, network, str(TIMES), poll]
+def script(variant, network, poll, folder, times=TIMES):
+    words = [str(support.HERE / "ctrlc.py"), variant, network, str(times), poll]
     return words + support.paths(variant, folder)
 
 
@@ -82,12 +85,19 @@ def test_on_a_board_an_interrupt_at_any_moment_leaves_nothing(tmp_path, variant,
     expect(interrupt(words, wheel.SIGNAL, network))
 
 
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "uapycsp"])
+def test_a_thread_that_does_not_end_is_waited_for_half_a_second(tmp_path, variant):
+    words = [interpreters.cpython(), "-u", *script(variant, "deaf", "", tmp_path, 3)]
+    expect(interrupt(words, signal.SIGINT, "deaf", 0.1))
+
+
+@pytest.mark.parametrize("network", ["waiting", "dozing"])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_on_the_unix_port_an_interrupt_while_all_wait_leaves_nothing(tmp_path, variant):
+def test_on_the_unix_port_an_interrupt_while_all_wait_leaves_nothing(tmp_path, variant, network):
     micropython = interpreters.micropython()
     if not micropython:
         pytest.skip("no MicroPython")
-    words = [micropython, "-X", "heapsize=2M", *script(variant, "waiting", "", tmp_path)]
-    expect(interrupt(words, signal.SIGINT, "waiting", 0.1))
+    words = [micropython, "-X", "heapsize=2M", *script(variant, network, "", tmp_path)]
+    expect(interrupt(words, signal.SIGINT, network, 0.1))
 
 
