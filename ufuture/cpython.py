@@ -280,38 +280,105 @@ def report(task, exception, message="exception in a task"):
 
 def run(coro, after=None):
     """Run a coroutine as the main task; its value. If that is interrupted, run after() then."""
-    if not hasattr(asyncio, "Runner"):  # 3.10
-        return _run_old(coro, after)
-    with asyncio.Runner() as runner:
-        try:
-            return runner.run(_interruptible(coro))
-        except (KeyboardInterrupt, SystemExit) as er:
-            _run_after(runner.run, after, er)
-            raise
+    try:
+        with _Interrupts() as interrupts, _Runner() as runner:
+            try:
+                return interrupts.run(runner, coro)
+            except (KeyboardInterrupt, SystemExit) as er:
+                _run_after(runner.run, after, er)
+                raise
+    finally:
+        coro.close()  # it may not have begun
 
 
-async def _interruptible(coro):
+class _Interrupts:
     # A handler runs between any two instructions of the main thread. What asyncio's does, to
     # cancel the main task, or Python's own, to raise, would come in the middle of a change of a
-    # queue: here it waits for the loop, unless Ctrl-C comes once more.
-    usual = signal.getsignal(signal.SIGINT)
-    if not callable(usual) or threading.current_thread() is not threading.main_thread():
-        return await coro
-    loop = asyncio.get_running_loop()
-    asked = False
+    # queue: here it waits for the loop, unless Ctrl-C comes once more. An interrupt before the
+    # main task began, or after its end, is none less.
 
-    def ask(number, frame):
-        nonlocal asked
-        if asked:
+    def __init__(self):
+        self.usual = signal.getsignal(signal.SIGINT)
+        in_main = threading.current_thread() is threading.main_thread()
+        self.handles = in_main and callable(self.usual)
+        self.asked = self.told = False
+        self.loop = self.task = None
+
+    def __enter__(self):
+        if self.handles:
+            signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(self, kind, exception, traceback):
+        if self.handles:
+            signal.signal(signal.SIGINT, self.usual)
+        if self.asked and not self.told:
+            self._do_as_usual()
+
+    def run(self, runner, coro):
+        try:
+            return runner.run(self._main(coro))
+        except CancelledError:
+            if self.told:
+                raise KeyboardInterrupt from None
+            raise
+
+    async def _main(self, coro):
+        self.task = asyncio.current_task()
+        self.loop = asyncio.get_running_loop()
+        try:
+            if self.asked:
+                self._tell()
+                await asyncio.sleep(0)
+            return await coro
+        finally:
+            self.loop = None
+
+    def _ask(self, number, frame):
+        if self.asked:
             raise KeyboardInterrupt
-        asked = True
-        loop.call_soon_threadsafe(usual, number, None)
+        self.asked = True
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(self._tell)
 
-    signal.signal(signal.SIGINT, ask)
-    try:
-        return await coro
-    finally:
-        signal.signal(signal.SIGINT, usual)
+    def _tell(self):
+        if self.told or self.task.done():
+            return
+        self.told = True
+        if self.usual is signal.default_int_handler:
+            self.task.cancel()
+        else:
+            self._do_as_usual()
+
+    def _do_as_usual(self):
+        self.usual(signal.SIGINT, None)
+
+
+class _OldRunner:
+    # What is used of asyncio.Runner.
+
+    def __enter__(self):
+        self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        return self
+
+    def run(self, coro):
+        return self.loop.run_until_complete(coro)
+
+    def __exit__(self, kind, exception, traceback):
+        try:
+            tasks = asyncio.all_tasks(self.loop)
+            for task in tasks:
+                task.cancel()
+            self.run(asyncio.gather(*tasks, return_exceptions=True))
+            self.run(self.loop.shutdown_asyncgens())
+        finally:
+            asyncio.set_event_loop(None)
+            self.loop.close()
+
+
+def _Runner():
+    return getattr(asyncio, "Runner", _OldRunner)()  # from 3.11 on
 
 
 def _run_after(run, after, interrupt):
@@ -324,24 +391,6 @@ def _run_after(run, after, interrupt):
         except (KeyboardInterrupt, SystemExit) as er:
             if er is not interrupt:
                 raise
-
-
-def _run_old(coro, after):
-    loop = asyncio.new_event_loop()
-    try:
-        asyncio.set_event_loop(loop)
-        return loop.run_until_complete(_interruptible(coro))
-    except (KeyboardInterrupt, SystemExit) as er:
-        _run_after(loop.run_until_complete, after, er)
-        raise
-    finally:
-        tasks = asyncio.all_tasks(loop)
-        for task in tasks:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        asyncio.set_event_loop(None)
-        loop.close()
 
 
 _listens = None  # None or (loop, its thread)
