@@ -237,6 +237,13 @@ class Operation(BaseOffer):
         return None if self.value is POISON else self.value
 
 
+def _offer_of(m):
+    # What stands for a member that is an operation, or None.
+    if isinstance(m, Operation) and m.offer is not None:
+        return m.offer
+    return m if isinstance(m, BaseOffer) else None
+
+
 class Parallel(Composed, engine.Parked, Group, Composite):
     """Processes, channel guards and un-awaited operations that run together.
 
@@ -321,6 +328,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                     self._cancel_members()
                 self.fail(er)
             except BaseException:
+                self._waits = False  # nobody is woken at its end; `cancelled` may have no memory
                 self.cancelled()
                 self._close()
                 raise
@@ -365,7 +373,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         self.left -= 1
 
     def _claim_all(self, args):
-        self.exception = None  # it stands here already, as in Process.start
+        self.exception = self._me = None  # they stand here already, as in Process.start
+        self._waits = False
         self.poisoned = self.poisoned  # likewise; _write_all may have met poison
         self.begin(args)
         for m in args:
@@ -426,23 +435,14 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             if isinstance(m, Process):
                 m.cancel()
 
-    def offers(self):
-        """The offers of those members that are operations."""
-        for m in self.members:
-            if isinstance(m, Operation) and m.offer is not None:
-                m = m.offer
-            if isinstance(m, BaseOffer):
-                yield m
-
     def parts(self):
         return self._args or ()
 
     def _all_written(self):
         # Whether all members are writes that have happened.
         for m in self.members:
-            if isinstance(m, Operation) and m.offer is not None:
-                m = m.offer
-            if not isinstance(m, BaseOffer) or m.op == READ or m.value is POISON:
+            o = _offer_of(m)
+            if o is None or o.op == READ or o.value is POISON:
                 return False
         return True
 
@@ -453,15 +453,17 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 
     def cancelled(self):
         woken = not self.left
-        for o in self.offers():
-            if o.alt is not None:
+        for m in self.members:
+            o = _offer_of(m)
+            if o is not None and o.alt is not None:
                 o.channel.withdraw(o)
                 o.alt = None
                 o.value = POISON
                 self.left -= 1
         # Not before all are withdrawn: the value could go to another read of this Parallel.
-        for o in self.offers():
-            if o.op == READ and o.value is not POISON:
+        for m in self.members:
+            o = _offer_of(m)
+            if o is not None and o.op == READ and o.value is not POISON:
                 give_back(o.channel, o.value, o.seq)
                 o.value = POISON
         if not woken:

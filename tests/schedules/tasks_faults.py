@@ -142,8 +142,9 @@ def children_not_cancelled():
 
 def parallel_gives_nothing_back():
     def cancelled(self):
-        for o in self.offers():
-            if o.alt is None:
+        for m in self.members:
+            o = process._offer_of(m)
+            if o is not None and o.alt is None:
                 o.value = POISON
         return old(self)
 
