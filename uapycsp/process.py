@@ -27,6 +27,11 @@ _DROPPED = CancelledError()  # made once: there may be no memory for it
 NEW = const(4)
 ENDED = const(5)
 FAILED = const(6)
+SHORT = const(7)  # failed by a MemoryError
+
+# Where there is no memory, one object serves MicroPython for all exceptions: what was kept of a
+# MemoryError may be a StopIteration soon. This one is raised instead.
+_NO_MEMORY = MemoryError("memory allocation failed")
 
 alive = Ring()  # the processes that are tasks
 _all_ended = None  # what `run` waits on until there is none
@@ -55,7 +60,7 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
     """A process function with its arguments, or a coroutine (args is None); not started yet.
 
     It is the offer, too, that its plain operations queue: the engine's `me`. Its `op` says what it
-    does: NEW, then READ, WRITE or MARKER (see wait.Composed), in the end ENDED or FAILED.
+    does: NEW, READ, WRITE or MARKER (see wait.Composed), then ENDED, FAILED or SHORT.
     """
 
     # An object that gets twelve attributes grows seven times: they come when it starts.
@@ -143,14 +148,16 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         """It has ended by an exception, or (None) by poison."""
         if exception is not None:
             self.value = exception
-            self.op = FAILED
+            self.op = SHORT if isinstance(exception, MemoryError) else FAILED
 
     def has_ended(self):
         return self.op >= ENDED
 
     def exception(self):
         """What it has raised, or None."""
-        return self.value if self.op == FAILED else None
+        if self.op < FAILED:
+            return None
+        return _kept(self.value, self.op == SHORT)
 
     def cancel(self):
         """Cancel its task."""
@@ -175,6 +182,10 @@ class _Composite(Process):
             if isinstance(m, Process) and m._group is None:
                 m.forgo(exception)
         return Process.die(self, exception)
+
+
+def _kept(exception, short):
+    return _NO_MEMORY if short and not isinstance(exception, MemoryError) else exception
 
 
 process = maker(Process)
@@ -334,9 +345,10 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 raise
         self._waits = False
         if self.exception is not None:
-            if not (isinstance(self.exception, CancelledError) and self._all_written()):
+            er = _kept(self.exception, self._short)
+            if not (isinstance(er, CancelledError) and self._all_written()):
                 self._close()
-                raise self.exception
+                raise er
             engine.cancel_later()
         results = [m.value if type(m) is Process else self._result(m) for m in self.members]
         self.members = ()
@@ -374,7 +386,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 
     def _claim_all(self, args):
         self.exception = self._me = None  # they stand here already, as in Process.start
-        self._waits = False
+        self._waits = self._short = False
         self.poisoned = self.poisoned  # likewise; _write_all may have met poison
         self.begin(args)
         for m in args:
@@ -422,9 +434,14 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             return m.result(self)
         return self.value_of(m)
 
+    def fail(self, exception):
+        if self.exception is None:
+            self.exception = exception
+            self._short = isinstance(exception, MemoryError)
+
     def member_ended(self, p):
-        if p.op == FAILED:
-            self.fail(p.value)
+        if p.op >= FAILED:
+            self.fail(p.exception())
         self.left -= 1
         if not self.left and self._waits:
             engine.wake(self._me)
@@ -522,12 +539,15 @@ async def _main(group, look):
     engine.set_watch(look)
     try:
         results = await group
-    except BaseException:
+    except BaseException as er:
         if _root is not group:
             raise  # the run is long over: a garbage collection closes what was left of it
+        short = isinstance(er, MemoryError)
         await _end_all()
         if _deadlock:
             raise DeadlockError(_deadlock)
+        if _kept(er, short) is not er:
+            raise _NO_MEMORY
         raise
     await _end_all()
     if _deadlock:
