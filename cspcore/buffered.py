@@ -65,11 +65,9 @@ class BaseBufferedChannel(BaseChannel):
 
     def _popleft(self):
         i = self._first
-        value = self._ring[i]
         self._ring[i] = None
         self._first = (i + 1) % len(self._ring)
         self._count -= 1
-        return value
 
     def queue_of(self, op):
         return self._read_queue if op == READ else self._write_queue
@@ -143,9 +141,7 @@ class BaseBufferedChannel(BaseChannel):
         if self._writers is DEAD:
             return None
         if self._read_queue is not None:
-            party = self._met(self._read_queue, value)
-            self._refresh()
-            return party
+            return self._met(self._read_queue, value)
         offer.op = GIVEN
         offer.alt = None
         offer.value = value

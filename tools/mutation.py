@@ -19,6 +19,7 @@ import json
 import pathlib
 import queue
 import shutil
+import subprocess
 import sys
 import threading
 
@@ -61,6 +62,21 @@ PLANS = [
     ("upycsp/*.py", [*_THREADS, *_THREADS_ON_CPYTHON]),
     ("uthreading/*.py", [*_THREADS, *_THREADS_ON_CPYTHON]),
 ]
+# What is tried last, with those that survived: commands and the seconds that they usually take.
+_PYTEST = "-m pytest -q -x -p no:cacheprovider "
+_MEMORY = (_PYTEST + "tests/faults/test_exhaustion.py", 30)
+_THREAD_SCHEDULES = (
+    "tests/schedules/explore.py interrupted_read_woken interrupted_write_woken"
+    " interrupted_select_woken interrupted_parallel_woken interrupted_join_woken parallel_reads"
+    " two_writers parallel_meets_select select_meets_select spawn_that_fails timer_and_cancel", 20)
+_TASK_SCHEDULES = (_PYTEST + "tests/schedules/test_schedules_tasks_micro.py", 30)
+LAST = [
+    ("cspcore/*.py", [_MEMORY, _THREAD_SCHEDULES]),
+    ("upycsp/*.py", [_MEMORY, _THREAD_SCHEDULES]),
+    ("uapycsp/*.py", [_MEMORY, _TASK_SCHEDULES]),
+    ("ufuture/micro.py", [_MEMORY, _TASK_SCHEDULES]),
+    ("*", []),
+]
 DEFAULT = """
 cspcore/channel.py cspcore/buffered.py cspcore/choice.py cspcore/group.py cspcore/process.py
 upycsp/channel.py upycsp/alternative.py upycsp/wait.py upycsp/process.py
@@ -71,14 +87,18 @@ ufuture/micro.py ufuture/cpython.py
 
 def plan(file):
     """The steps (file of tests, interpreter, variant) for a source file."""
-    for pattern, parts in PLANS:
+    return [
+        (str(path.relative_to(ROOT)), interpreter, variant)
+        for files, interpreter, variant in _of(file, PLANS)
+        for pattern in files.split()
+        for path in sorted(ROOT.glob(pattern))
+    ]
+
+
+def _of(file, table):
+    for pattern, entry in table:
         if pathlib.PurePath(file).match(pattern):
-            return [
-                (str(path.relative_to(ROOT)), interpreter, variant)
-                for files, interpreter, variant in parts
-                for pattern in files.split()
-                for path in sorted(ROOT.glob(pattern))
-            ]
+            return entry
     raise SystemExit("no tests are named for {}: see PLANS in tools/mutation.py".format(file))
 
 
@@ -91,15 +111,26 @@ class Copy:
         ignore = shutil.ignore_patterns("__pycache__")
         for name in COPIED:
             shutil.copytree(ROOT / name, self.path / name, ignore=ignore)
-        for name in "config.py", "main.py":
+        for name in "config.py", "main.py", "pyproject.toml":
             shutil.copy(ROOT / name, self.path)
-
         self.runner = Runner(self.path)
 
     def failing(self, step, names):
         """The function that fails of those named, each with its usual seconds; None if none."""
         verdicts = self.runner.ask(step, [(n, 5 + 10 * seconds) for n, seconds in names])
         return verdicts[-1][0] if verdicts and verdicts[-1][1] == "fail" else None
+
+
+    def fails(self, command, seconds):
+        """Whether a command of LAST fails or hangs."""
+        words = [sys.executable, *command.split()]
+        try:
+            done = subprocess.run(words, cwd=self.path, timeout=60 + 5 * seconds,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            return True
+        return done.returncode != 0
 
 
 class Tests:
@@ -197,6 +228,9 @@ def _try(file, mutant, tests, copies):
             if name:
                 tests.credit(step, name)
                 return " ".join([str(word) for word in step if word] + [name])
+        for command, seconds in _of(file.name, LAST):
+            if copy.fails(command, seconds):
+                return command
         return None
     finally:
         target.write_text(file.source)
@@ -215,6 +249,11 @@ def examine(files, verdicts, find_tests, jobs):
     copies = queue.SimpleQueue()
     for n in range(jobs):
         copies.put(Copy(n))
+    copy = copies.get()
+    for command in {last for file in files for last in _of(file.name, LAST)}:
+        if copy.fails(*command):
+            raise SystemExit("`{}` fails without any mutant".format(command[0]))
+    copies.put(copy)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         futures = {
             pool.submit(_try, file, mutant, tests, copies): key for file, key, mutant in todo

@@ -22,7 +22,6 @@ class Alternative(Choice):
 
     def select(self, fair=False):
         """Wait until a guard is ready; (guard, value). Of several ready ones takes the first."""
-        party = None
         with lock:
             if self._me is not None:
                 raise RuntimeError("an alternative is used by one process at a time")

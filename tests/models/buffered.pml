@@ -39,7 +39,7 @@ MAPS give_reader | cspcore/buffered.py:BaseBufferedChannel.give | party = self._
 MAPS give_buffer | cspcore/buffered.py:BaseBufferedChannel.give | self._append(value)
 MAPS meet | cspcore/buffered.py | def _met(self, offer, value):
 MAPS give_back | cspcore/buffered.py:BaseBufferedChannel.give_back | self._write_queue = insert_given(self._write_queue, offer)
-MAPS back_to_reader | cspcore/buffered.py:BaseBufferedChannel.give_back | party = self._met(self._read_queue, value)
+MAPS back_to_reader | cspcore/buffered.py:BaseBufferedChannel.give_back | return self._met(self._read_queue, value)
 MAPS close | cspcore/buffered.py | def end_close(self):
 MAPS end_readers | cspcore/buffered.py | def _end_readers(self, chain):
 MAPS end | cspcore/buffered.py | def _end(self, last):
