@@ -72,6 +72,14 @@ def test_on_cpython_an_interrupt_at_any_moment_leaves_nothing(tmp_path, variant,
     expect(interrupt(words, signal.SIGINT, network))
 
 
+def test_on_cpython_an_interrupt_at_each_moment_of_uapycsp_comes_out_of_run(tmp_path):
+    step = 1 if support.FULL else 7
+    words = [interpreters.cpython(), "-u", str(support.HERE / "moments.py"), str(step)]
+    status, out = support.watch(words + support.paths("uapycsp", tmp_path), 180)
+    assert status == 0, out[-2000:]
+    assert int(out.split("MOMENTS")[1]) > 500
+
+
 @pytest.mark.parametrize("network", NETWORKS)
 # Not uapycsp: on a board an interrupt comes between any two instructions of an operation, too.
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "uapycsp"])
