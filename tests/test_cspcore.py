@@ -19,7 +19,7 @@ from cspcore.channel import (
 )
 from cspcore.choice import Choice, End, WriteGuard
 from cspcore.errors import PoisonException
-from cspcore.process import BaseProcess
+from cspcore.process import ENDED, BaseProcess, Failures, maker
 
 
 class ReadEnd(End):
@@ -875,13 +875,73 @@ def named(f):
     return p.name
 
 
+class Handle:
+    later = None
+
+
+def noted(failures):
+    handles = []
+    h = failures.first
+    while h is not None:
+        handles.append(h)
+        h = h.later
+    return handles
+
+
+def test_failures_are_kept_in_their_order_until_asked_for():
+    for gone in range(4):
+        failures = Failures()
+        handles = [Handle() for _ in range(4)]
+        for h in handles:
+            failures.note(h)
+        assert noted(failures) == handles
+        for _ in range(2):  # who asks twice, or was never noted, changes nothing
+            failures.forget(handles[gone])
+            failures.forget(Handle())
+            assert noted(failures) == handles[:gone] + handles[gone + 1 :]
+        last = Handle()
+        failures.note(last)
+        assert noted(failures) == handles[:gone] + handles[gone + 1 :] + [last]
+
+
+def test_what_will_never_be_started_has_ended():
+    ch = channel()
+    end = ReadEnd(ch)
+    end.poison = ch.end_all
+    p = BaseProcess()
+    p._args = [end]
+    error = KeyError("why")
+    assert p.forgo(error) is error
+    assert p._state == ENDED and is_poisoned(ch)
+    assert p.forgo(PoisonException()) is None
+
+
+def test_a_process_function_keeps_its_docstring_where_functions_have_one():
+    made = maker(BaseProcess)(some_coroutine)
+    if hasattr(some_coroutine, "__doc__"):
+        assert (made.__name__, made.__doc__) == ("some_coroutine", "Does nothing.")
+
+
 def some_coroutine():
+    """Does nothing."""
     yield
+
+
+class Odd:
+    """Says what it likes of itself, as coroutines do where they have no name."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __str__(self):
+        return self.text
 
 
 def test_a_process_has_the_name_of_its_function_or_coroutine():
     assert named(named) == "named"
     assert named(some_coroutine()) == "some_coroutine"
+    assert named(Odd("<odd 'what' at 7>")) == "what"
+    assert named(Odd("<it's odd>")) == "a process"
     assert named(object()) == "a process"
     try:
         BaseProcess().other

@@ -1335,3 +1335,55 @@ def test_a_timer_is_armed_for_its_time_unless_that_has_passed():
         assert alt.ms is None
     for timer in Timer(0), Timer(-1), Timer(ms=0), Timer(ms=-3):
         assert timer.enable(Armed()) == (True, None)
+
+
+class Exhausted(BaseChannel):
+    """A channel where an operation finds no memory."""
+
+    def post(self, *args):
+        raise MemoryError
+
+    take = post
+    give = post
+
+
+def test_an_alternative_that_finds_no_memory_leaves_no_offer():
+    for n in range(3):
+        channels = [channel() for _ in range(3)]
+        channels.insert(n, Exhausted("full"))
+        own = Own()
+        alt = Alt(*[ReadEnd(ch) for ch in channels], own)
+        assert alt.poll(0) == -1
+        fails_for_memory(alt.post)
+        assert not alt.waits
+        assert all(ch.queue_of(READ) is None for ch in channels)
+        assert alt.schedule_core(own, "late") is False
+
+
+def fails_for_memory(f, *args):
+    try:
+        f(*args)
+    except MemoryError:
+        return
+    raise KeyError("no MemoryError")
+
+
+class All(Group):
+    def party(self):
+        return self
+
+
+def test_a_group_that_finds_no_memory_waits_for_as_many_as_before():
+    for op in READ, WRITE:
+        ch = Exhausted("full")
+        # A counterpart that is an alternative's: who writes to a plain reader needs no memory.
+        other = Alt(WriteGuard(ch, "v") if op == READ else ReadEnd(ch))
+        offer = Offer(ch, WRITE if op == READ else READ, other)
+        offer.index = 0
+        BaseChannel.post(ch, offer)
+        group = All()
+        group.begin((1, 2))
+        left = group.left
+        fails_for_memory(group.post, Offer(ch, op), "w")
+        assert group.left == left
+        assert ch.queue_of(op) is None and other.wakes == 0
