@@ -7,7 +7,7 @@ tests that reach its line (see mutation_reach.py), until one fails, hangs or cra
 noticed most for their time come first. Verdicts are kept in build/mutation and used again: a
 mutant stays noticed until the function that it changes is another, one that survived is tried
 again when a test has changed, too; --fresh forgets them. What survived is listed; a reason for it
-stands in tools/mutation_survivors.txt ("file | the changed line | why"). Exit status 1 if under
+stands in tools/mutation_survivors.txt ("file | the change | why"). Exit status 1 if under
 90 % of a file's mutants were noticed, or a survivor has no reason.
 """
 
@@ -186,6 +186,11 @@ class File:
         """The line on which the statement begins that a line belongs to."""
         return max(n for n in self.statements if n <= line)
 
+    def shown(self, line, text):
+        """A mutant in a line: what it changes a line to, or what it leaves out."""
+        old = self.source.splitlines()[line - 1].strip()
+        return "without " + old if text == "pass" else text
+
     def key(self, operator, line, text):
         """What stays the same for a mutant while the function it changes does."""
         around = [f for f in self.functions if f[0] <= line <= f[1]]
@@ -293,6 +298,7 @@ def report(files, verdicts):
         print("{:24} {:4} mutants, {:4} noticed: {:.1f} %".format(
             file.name, n, n - len(survivors), rate))
         for operator, line, text in survivors:
+            text = file.shown(line, text)
             why = reasons.get((file.name, text))
             good = good and why is not None
             print("    {}:{}: {}  ({}; {})".format(
