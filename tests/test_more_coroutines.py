@@ -1,0 +1,295 @@
+"""uapycsp's processes in the corners: what could not be started, what is thrown, closed or
+interrupted where it waits, what ends late."""
+
+from ufuture_support import (
+    MICROPYTHON,
+    CancelledError,
+    Outcome,
+    SkipTest,
+    raises,
+    renew_loop,
+    settle,
+    sleep_ms,
+    until,
+)
+
+from uapycsp import Alternative, Channel, Parallel, Spawn, process, run
+from ufuture.loop import engine
+
+
+class Oops(Exception):
+    pass
+
+
+@process
+async def reads(cin):
+    return await cin()
+
+
+@process
+async def chooses_to_write(ch, value):
+    await Alternative(ch.write.alt_pending_write(value)).select()
+
+
+# What could not be started
+
+
+def no_coroutine():
+    return 1
+
+
+def cannot_start():
+    return process(no_coroutine)()
+
+
+async def test_what_a_parallel_could_not_start_is_not_cancelled_with_the_rest():
+    a, b, c = Channel("a"), Channel("b"), Channel("c")
+    events = []
+
+    @process
+    async def lingers(cin):
+        try:
+            await cin()
+        except CancelledError:
+            events.append("cancelled")
+            await sleep_ms(1)
+            events.append("ended")
+            raise
+
+    async def starts():
+        await Parallel(a.read, b.write(1), lingers(c.read), cannot_start())
+
+    t = Outcome(starts())
+    await until(lambda: c.queue_len() == 1)
+    assert a.queue_len() == b.queue_len() == 0  # withdrawn: it only waits for what has begun
+    assert not t.ends
+    t.cancel()
+    with raises(TypeError):
+        await t.end()
+    assert events == ["cancelled", "ended"]
+    for ch in (a, b, c):
+        assert ch.queue_len() == 0
+        ch.verify()
+    assert not a.poisoned and not b.poisoned and c.poisoned
+
+
+async def test_a_parallel_that_cannot_claim_its_members_starts_none():
+    a, b, c = Channel("a"), Channel("b"), Channel("c")
+    events = []
+
+    @process
+    async def notes(cin):
+        events.append("begun")
+        return await cin()
+
+    def no_memory(group):
+        raise MemoryError("made up")
+
+    running = notes(c.read)
+    h = Spawn(running)
+    await until(lambda: c.queue_len() == 1)
+    short = notes(b.read)
+    short.claim = no_memory
+    with raises(MemoryError):
+        await Parallel(notes(a.read), short, running)
+    await settle()
+    assert events == ["begun"]  # by the one that ran before
+    assert a.poisoned and b.poisoned and not c.poisoned
+    await c.write("v")
+    assert await h == "v"
+
+
+# What is thrown, closed or interrupted where it waits
+
+
+async def test_a_process_that_fails_between_queueing_itself_and_its_wait_leaves_the_queue():
+    if not MICROPYTHON:
+        raise SkipTest("a process is no offer there")
+
+    def queue(it):
+        it.send(None)
+
+    for others in range(3):
+        ch = Channel("c")
+
+        @process
+        async def fails():
+            queue(ch.read())
+            raise Oops("fails")
+
+        handles = [Spawn(reads(ch.read)) for _ in range(others)]
+        await until(lambda: ch.queue_len() == others)
+        with raises(Oops):
+            await fails()
+        assert ch.queue_len() == others
+        ch.verify()
+        for i in range(others):
+            await ch.write(i)
+        for i in range(others):
+            assert await handles[i] == i
+
+
+async def test_a_cancellation_that_is_thrown_into_a_parallel_reaches_its_processes():
+    ch = Channel("c")
+    events = []
+
+    @process
+    async def notes(cin):
+        try:
+            await cin()
+        finally:
+            events.append("ended")
+
+    async def both():
+        await Parallel(notes(ch.read), notes(ch.read))
+
+    inner = both()
+
+    async def drives():
+        inner.send(None)
+        engine.unpark()
+        await until(lambda: ch.queue_len() == 2)
+        inner.throw(CancelledError())  # it goes on waiting, for their end
+        engine.unpark()
+        await until(lambda: len(events) == 2)
+        await settle()
+        with raises(CancelledError):
+            inner.send(None)
+
+    await Outcome(drives()).end()
+    assert ch.queue_len() == 0
+
+
+async def test_what_is_cancelled_and_then_closed_gives_back_and_leaves_once():
+    for start in (
+        lambda ch: ch.read(),
+        lambda ch: Alternative(ch.read).select(),
+        lambda ch: Parallel(ch.read)._await(),
+    ):
+        for paired in (False, True):
+            ch = Channel("c")
+
+            async def drives():
+                it = start(ch)
+                it.send(None)
+                parked = engine.unpark()
+                handles = []
+                if paired:
+                    await ch.write("v")
+                else:
+                    for i in range(2):
+                        handles.append(Spawn(reads(ch.read)))
+                        await until(lambda: ch.queue_len() == i + 2)
+                parked.cancelled()
+                assert ch.queue_len() == (1 if paired else 2)
+                it.close()
+                ch.verify()
+                assert ch.queue_len() == (1 if paired else 2)
+                for h in handles:
+                    await ch.write("w")
+                    assert await h == "w"
+                if paired:
+                    assert await ch.read() == "v"
+                assert ch.queue_len() == 0
+
+            await Outcome(drives()).end()
+
+
+async def test_what_one_parallel_has_read_is_not_given_back_to_where_others_read_later():
+    a, b, c = Channel("a"), Channel("b"), Channel("c")
+    written = [Spawn(chooses_to_write(ch, ch.name)) for ch in (a, c)]
+    await until(lambda: a.queue_len() == 1 and c.queue_len() == 1)
+
+    async def both():
+        await Parallel(b.read(), a.read())
+
+    t = Outcome(both())
+    await until(lambda: b.queue_len() == 1)
+    assert a.queue_len() == 0
+    assert await c.read() == "c"
+    t.cancel()
+    with raises(CancelledError):
+        await t.end()
+    assert a.queue_len() == 1 and b.queue_len() == c.queue_len() == 0
+    assert await a.read() == "a"
+    for h in written:
+        await h
+
+
+# The end of a run
+
+
+def test_a_run_waits_for_the_end_of_what_it_cancels():
+    events = []
+    ch = Channel("c", external=True)
+
+    @process
+    async def lingers():
+        try:
+            await ch.read()
+        finally:
+            for _ in range(3):
+                await sleep_ms(1)
+            events.append("ended")
+
+    @process
+    async def begins():
+        handles = [Spawn(lingers()) for _ in range(3)]
+        await until(lambda: ch.queue_len() == len(handles))
+        return "begun"
+
+    renew_loop()
+    assert run(begins()) == "begun"
+    assert events == ["ended"] * 3
+    assert ch.queue_len() == 0
+
+
+def test_a_run_raises_what_it_meets_when_it_cancels_the_rest():
+    ch = Channel("c", external=True)
+
+    @process
+    async def fails():
+        try:
+            await ch.read()
+        except CancelledError:
+            await sleep_ms(1)
+            raise Oops("at its end")
+
+    @process
+    async def begins():
+        Spawn(fails())
+        await until(lambda: ch.queue_len() == 1)
+
+    renew_loop()
+    with raises(Oops):
+        run(begins())
+    renew_loop()
+
+
+def test_an_interrupt_while_a_run_waits_for_what_it_cancels_is_one():
+    if MICROPYTHON:
+        raise SkipTest("there a signal is raised in the middle of whatever runs")
+    import signal
+
+    ch = Channel("c", external=True)
+    events = []
+
+    @process
+    async def lingers():
+        try:
+            await ch.read()
+        finally:
+            signal.raise_signal(signal.SIGINT)
+            try:
+                await sleep_ms(60000)
+            finally:
+                events.append("ended")
+
+    @process
+    async def begins():
+        Spawn(lingers())
+        await until(lambda: ch.queue_len() == 1)
+
+    with raises(KeyboardInterrupt):
+        run(begins())
+    assert events == ["ended"]
