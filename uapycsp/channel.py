@@ -143,7 +143,6 @@ class WriteEnd(End):
             if o.value is not TAKEN:
                 raise
             engine.cancel_later()
-            return 0
         if o.value is not TAKEN:
             raise PoisonException("channel is poisoned")
         return 0

@@ -263,7 +263,6 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     """
 
     next = None
-    _waits = False
     members = ()
 
     def __init__(self, *members):
