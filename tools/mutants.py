@@ -101,7 +101,10 @@ def mutants(source):
                 new = mutated.splitlines()
                 line = next((i for i in range(min(len(old), len(new))) if old[i] != new[i]), None)
                 if line is not None:
-                    yield name, line + 1, new[line].strip(), mutated
+                    text = new[line].strip()
+                    while not old[line].strip():
+                        line += 1  # what was changed is what stood behind the empty lines
+                    yield name, line + 1, text, mutated
 
 
 # The statements of a module, with what stands before and behind each: the tool parses its text
