@@ -170,21 +170,24 @@ async def test_what_is_cancelled_and_then_closed_gives_back_and_leaves_once():
             ch = Channel("c")
 
             async def drives():
+                handles = []
+                if not paired:
+                    handles.append(Spawn(reads(ch.read)))
+                    await until(lambda: ch.queue_len() == 1)
                 it = start(ch)
                 it.send(None)
                 parked = engine.unpark()
-                handles = []
                 if paired:
                     await ch.write("v")
                 else:
                     for i in range(2):
                         handles.append(Spawn(reads(ch.read)))
-                        await until(lambda: ch.queue_len() == i + 2)
+                        await until(lambda: ch.queue_len() == i + 3)
                 parked.cancelled()
-                assert ch.queue_len() == (1 if paired else 2)
+                assert ch.queue_len() == (1 if paired else 3)
                 it.close()
                 ch.verify()
-                assert ch.queue_len() == (1 if paired else 2)
+                assert ch.queue_len() == (1 if paired else 3)
                 for h in handles:
                     await ch.write("w")
                     assert await h == "w"
