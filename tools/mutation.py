@@ -41,7 +41,8 @@ _COROUTINES = [
 _THREADS = [
     (_RULES, "micropython", "upycsp"), (_RULES, "micropython", "aio"),
     ("tests/test_uthreading*.py tests/test_heap.py tests/test_cover_threads.py"
-     " tests/test_cover_board.py tests/test_cover_interrupted.py", "micropython", None),
+     " tests/test_cover_board.py tests/test_cover_interrupted.py tests/test_more_threads.py",
+     "micropython", None),
 ]
 _ON_CPYTHON = [
     (_RULES, "cpython", "uapycsp"),
@@ -50,8 +51,8 @@ _ON_CPYTHON = [
 ]
 _THREADS_ON_CPYTHON = [
     (_RULES, "cpython", "upycsp"),
-    ("tests/test_uthreading*.py tests/test_cover_board.py tests/test_cover_interrupted.py",
-     "cpython", None),
+    ("tests/test_uthreading*.py tests/test_cover_board.py tests/test_cover_interrupted.py"
+     " tests/test_more_threads.py", "cpython", None),
 ]
 # Whose mutants which tests should notice: (files, interpreter, variant of the library or None).
 PLANS = [

@@ -1,0 +1,565 @@
+"""upycsp, further: who runs on which thread, what can't be started, what an interrupt ends."""
+
+import sys
+from _thread import allocate_lock, get_ident
+
+import uthreading
+from uthreading import clock, kept
+from upycsp import (
+    Alternative,
+    Channel,
+    DeadlockError,
+    Guard,
+    Parallel,
+    Sequence,
+    Spawn,
+    Timer,
+    process,
+    run,
+)
+
+from test_cover_interrupted import elsewhere, interrupted, is_well, starts
+from uthreading_support import MICROPYTHON, raises, until
+
+PROCESS = sys.modules["upycsp.process"]  # the package has another `process`
+WAIT = sys.modules["upycsp.wait"]
+
+
+class Oops(Exception):
+    pass
+
+
+class replaced:
+    """In this block an attribute has another value."""
+
+    def __init__(self, owner, name, value):
+        self.owner = owner
+        self.name = name
+        self.old = getattr(owner, name)
+        setattr(owner, name, value)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        setattr(self.owner, self.name, self.old)
+
+
+def no_memory(*args):
+    raise MemoryError("no memory for it")
+
+
+def all_have_ended():
+    return PROCESS._alive.is_empty() and not kept.counts()[1]
+
+
+def own():
+    with WAIT.lock:
+        return WAIT.own()
+
+
+@process
+def ident(*ends):
+    return get_ident()
+
+
+@process
+def returns(v, *ends):
+    return v
+
+
+@process
+def reads(cin):
+    return cin()
+
+
+@process
+def fails():
+    raise Oops("fails")
+
+
+# Threads
+
+
+@process
+def idents(n):
+    inner = [returns(None), idents(n - 1) if n else ident()]
+    return [get_ident()] + Parallel(*inner).run().retval[1:]
+
+
+def test_the_last_process_runs_on_the_thread_of_who_waits_but_not_within_one_that_does():
+    @process
+    def outer():
+        me = get_ident()
+        for _ in range(2):
+            first, last = Parallel(ident(), ident()).run().retval
+            assert last == me and first != me
+            here, deeper = Parallel(returns(0), idents(0)).run().retval[1]
+            assert here == me and deeper != me
+        return True
+
+    assert run(outer())
+    assert Parallel(ident()).run().retval != [get_ident()]
+
+
+def test_where_the_main_thread_polls_no_process_runs_within_another():
+    old = kept.polls()
+    try:
+        for flag in (True, False):
+            kept.poll_in_main(flag)
+            assert WAIT.Offer(-1).nests == (not flag)
+    finally:
+        kept.poll_in_main(old)
+
+
+class starting:
+    """In this block the n-th start of a thread from now on fails."""
+
+    def __init__(self, n, error):
+        self.n = n
+        self.error = error
+        self.replaced = replaced(kept, "start", self.start)
+
+    def start(self, *args):
+        self.n -= 1
+        if self.n == 0:
+            raise self.error
+        self.replaced.old(*args)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        self.replaced.__exit__(*args)
+
+
+def test_if_a_member_has_no_thread_the_later_ones_do_not_run_the_one_here_included():
+    ends = [Channel(name) for name in "abcd"]
+    ran = []
+
+    @process
+    def runs(i, cin):
+        ran.append(i)
+
+    @process
+    def outer():
+        members = [runs(i, ends[i].read) for i in range(4)]
+        with starting(2, RuntimeError("no thread")):
+            assert raises(RuntimeError, Parallel(*members).run) == "no thread"
+        return "done"
+
+    assert run(outer()) == "done"
+    assert ran == [0]
+    assert [ch.poisoned for ch in ends] == [False, True, True, True]
+
+
+def test_an_interrupt_between_two_starts_leaves_the_first_process_to_itself():
+    a, b = Channel("a"), Channel("b")
+    with starting(2, KeyboardInterrupt()):
+        raises(KeyboardInterrupt, Parallel(reads(a.read), reads(b.read)).run)
+    assert b.poisoned and not a.poisoned
+    until(lambda: a.queue_len() == 1)
+    a.write(1)
+    until(all_have_ended)
+    is_well()
+
+
+# Too little memory
+
+
+def test_write_guards_that_can_not_all_be_posted_are_withdrawn():
+    a, b, c = [Channel(name) for name in "abc"]
+    t, box = starts(c.read)
+    until(lambda: c.queue_len() == 1)
+    waits = a.write.alt_pending_write(1)
+    guards = [c.write.alt_pending_write("met"), waits, waits, b.write.alt_pending_write(2)]
+    with replaced(b, "post", no_memory):
+        raises(MemoryError, Parallel(*guards).run)
+    t.join()
+    assert box == ["met"]  # what had been paired stands
+    assert a.queue_len() == b.queue_len() == 0
+    assert waits.alt is None
+    assert own().on is None
+    is_well()
+
+    with replaced(PROCESS, "own", no_memory):
+        raises(MemoryError, Parallel(*guards[1:]).run)
+    assert a.queue_len() == b.queue_len() == 0
+    is_well()
+
+
+def test_a_parallel_that_can_not_post_its_guards_poisons_the_ends_of_its_processes():
+    a, b, c, d = [Channel(name) for name in "abcd"]
+    t, _ = starts(c.write, "met")
+    until(lambda: c.queue_len() == 1)
+    with replaced(b, "post", no_memory):
+        raises(MemoryError, Parallel(c.read, reads(d.read), a.read, b.read).run)
+    t.join()
+    assert (a.queue_len(), b.queue_len(), c.queue_len()) == (0, 0, 0)
+    assert d.poisoned and not a.poisoned
+    is_well()
+
+
+def test_a_member_that_another_has_started_is_not_ended_for_want_of_memory():
+    a, b = Channel("a"), Channel("b")
+    p = reads(a.read)
+    h = Spawn(p)
+    until(lambda: a.queue_len() == 1)
+    group = Parallel(p, reads(b.read))
+    with replaced(PROCESS, "own", no_memory):
+        raises(MemoryError, group.run)
+    assert not a.poisoned
+    a.write(3)
+    assert h.join() == 3
+
+
+def test_a_sequence_that_can_not_claim_its_members_poisons_their_ends():
+    a, b = Channel("a"), Channel("b")
+    members = [reads(a.read), reads(b.read)]
+    members[1].claim = no_memory
+    raises(MemoryError, run, Sequence(*members))
+    assert a.poisoned and b.poisoned
+
+
+def test_a_select_that_can_not_post_disables_its_guards():
+    class Counts(Guard):
+        enabled = 0
+
+        def enable(self, alt):
+            self.enabled += 1
+            return False, None
+
+        def disable(self, alt):
+            self.enabled -= 1
+
+    a, b = Channel("a"), Channel("b")
+    mine = Counts()
+    alt = Alternative(a.read, mine, Timer(ms=100000), b.read)
+    with replaced(b, "post", no_memory):
+        raises(MemoryError, alt.select)
+    assert mine.enabled == 0
+    assert alt._alarm.due is None
+    assert a.queue_len() == b.queue_len() == 0
+    t, _ = starts(b.write, "v")
+    assert alt.select() == (b.read, "v")
+    assert mine.enabled == 0
+    t.join()
+
+
+# Guards
+
+
+def test_a_write_guard_used_twice_among_others_waits_twice():
+    a, b, c = [Channel(name) for name in "abc"]
+    g = c.write.alt_pending_write(7)
+    guards = [g, a.write.alt_pending_write(1), g, b.write.alt_pending_write(2)]
+    t, box = starts(lambda: Parallel(*guards).run().retval)
+    until(lambda: b.queue_len() == 1)
+    assert (a.queue_len(), c.queue_len()) == (1, 2)
+    assert [a.read(), c.read(), b.read(), c.read()] == [1, 7, 2, 7]
+    t.join()
+    assert box == [[0, 0, 0, 0]]
+
+
+def test_a_timer_that_was_made_longer_does_not_fire_after_its_former_time():
+    a = Channel("a")
+    timer = Timer(ms=1)
+    alt = Alternative(a.read, timer)
+    assert alt.select()[0] is timer
+    timer.ms = 1000000
+    t, box = starts(alt.select)
+    until(lambda: a.queue_len() == 1)
+    with WAIT.lock:
+        assert clock.ticks_diff(alt._alarm.due, clock.ticks_ms()) > 500000
+    a.write("v")
+    t.join()
+    assert box == [(a.read, "v")]
+
+
+def test_verify_finds_readers_and_writers_that_wait_for_each_other():
+    ch = Channel("c")
+    t, _ = starts(ch.read)
+    until(lambda: ch.queue_len() == 1)
+    ch.verify()
+    ch._writers = ch._readers
+    raises(AssertionError, ch.verify)
+    ch._writers = None
+    ch.write(1)
+    t.join()
+
+
+# Runs and what was spawned
+
+
+def test_a_run_inside_a_process_has_its_own_results_and_leaves_failures_to_the_outer_one():
+    @process
+    def outer():
+        h = Spawn(fails())
+        until(h.done)
+        got.append(run(returns(1)))
+        got.append(run(returns(2), returns(3)))
+
+    got = []
+    raises(Oops, run, outer())
+    assert got == [1, [2, 3]]
+    assert run(returns(4)) == 4
+
+
+def test_what_fails_outside_of_a_run_is_told_to_the_excepthook():
+    told = []
+    with replaced(uthreading, "excepthook", lambda args: told.append(args.exc_type)):
+        h = Spawn(fails())
+        until(lambda: told)
+    assert told == [Oops]
+    raises(Oops, h.join)
+    assert run(returns(1)) == 1
+
+
+def test_a_handle_forgets_who_waited_for_it():
+    a = Channel("a")
+    h = Spawn(reads(a.read))
+    waiting = [starts(h.join) for _ in range(2)]
+    until(lambda: h._waiting is not None and h._waiting.next is not None)
+    a.write(1)
+    for t, box in waiting:
+        t.join()
+        assert box == [1]
+    assert h._waiting is None
+
+
+def test_a_deadlock_is_found_after_the_watchdog_s_thread_has_ended():
+    for name in ("first", "second"):
+        assert run(returns(1)) == 1
+        until(all_have_ended)
+        assert name in raises(DeadlockError, run, reads(Channel(name).read))
+
+
+# Interrupts
+
+
+def test_after_an_interrupt_a_thread_waits_on_nothing():
+    a, b = Channel("a"), Channel("b")
+    alt = Alternative(a.read, b.read)
+    guards = Parallel(a.read, b.write.alt_pending_write(1))
+    h = Spawn(reads(Channel("c").read))
+    for wait in (alt.select, guards.run, h.join):
+        me = own()
+        with interrupted():
+            wait()
+        assert own().on is None and me.on is None
+    h._process._args[0].poison()
+    assert h.join() is None
+    is_well()
+
+
+def test_an_end_forgets_the_offer_that_was_interrupted_after_it_was_chosen():
+    ch = Channel("c")
+    with interrupted(lambda: elsewhere(ch.write, 1)):
+        ch.read()
+    assert ch.read() == 1
+    for v in (2, 3):
+        t, _ = starts(lambda: (until(lambda: ch.queue_len() == 1), ch.write(v)))
+        assert ch.read() == v
+        t.join()
+
+    with interrupted(lambda: elsewhere(ch.read)):
+        ch.write(4)
+    for v in (5, 6):
+        t, box = starts(lambda: (until(lambda: ch.queue_len() == 1), ch.read())[1])
+        ch.write(v)
+        t.join()
+        assert box == [v]
+
+
+def test_a_process_that_caught_an_interrupt_is_part_of_a_deadlock():
+    a, b = Channel("a"), Channel("b")
+
+    @process
+    def catches(cin, other):
+        with interrupted(lambda: elsewhere(a.write, 1)):
+            cin()
+        return other()
+
+    assert "catches" in raises(DeadlockError, run, catches(a.read, b.read))
+    assert a.poisoned and b.poisoned
+
+
+def test_an_interrupted_run_ends_all_that_waits_and_nothing_else():
+    a, b, c, d, e, met = [Channel(name) for name in "abcdem"]
+
+    @process
+    def selects(cin, guard):
+        Alternative(cin, guard).select()
+
+    @process(propagate=False)
+    def posts():
+        Parallel(reads(c.read), met.read, d.read).run()
+
+    def meanwhile():
+        until(lambda: met.queue_len() == 1)
+        elsewhere(met.write, 1)
+        until(lambda: all(ch.queue_len() == 1 for ch in (a, b, c, d, e)))
+
+    network = [selects(a.read, b.write.alt_pending_write(1)), posts(), reads(e.read)]
+    with interrupted(meanwhile):
+        run(*network)
+    until(lambda: PROCESS._alive.is_empty())
+    for ch in (a, b, c, d, e):
+        assert ch.queue_len() == 0
+    assert c.poisoned and d.poisoned and e.poisoned
+    assert not met.poisoned
+    is_well()
+    assert run(returns(1)) == 1
+
+
+class stubborn:
+    """A run with a process that poison does not end, interrupted; `slept`: its sleeps then, in ms.
+
+    The process ends at the n-th sleep.
+    """
+
+    def __init__(self, n):
+        self.n = n
+        self.slept = []
+        gate = allocate_lock()
+        gate.acquire()
+        begun = []
+
+        @process
+        def waits():
+            begun.append(1)
+            gate.acquire()
+
+        def sleep_ms(ms):
+            if get_ident() != kept.main_ident or not begun:
+                return old(ms)
+            self.slept.append(ms)
+            if len(self.slept) == n:
+                gate.release()
+                while not PROCESS._alive.is_empty():
+                    old(1)
+
+        old = kept.sleep_ms
+
+        def meanwhile():
+            until(lambda: begun)
+            kept.sleep_ms = sleep_ms
+
+        try:
+            with interrupted(meanwhile):
+                run(waits())
+        finally:
+            kept.sleep_ms = old
+            if len(self.slept) < n:
+                gate.release()
+        until(all_have_ended)
+
+
+def test_an_interrupted_run_waits_for_its_processes_but_half_a_second_at_most():
+    assert stubborn(3).slept == [10, 10, 10]
+    assert sum(stubborn(1000).slept) == 500
+    is_well()
+
+
+def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
+    # As it is when the interrupt comes between the statement that queues and the one that waits.
+    ch = Channel("c")
+    with WAIT.lock:
+        me = WAIT.own()
+        me.channel = ch
+        me.op = 0
+        ch.post(me)
+    assert ch.queue_len() == 1
+    PROCESS._abandon()
+    assert ch.queue_len() == 0
+    assert own() is not me
+    is_well()
+
+    alt = Alternative(ch.read, Timer(ms=1000000))
+    with WAIT.lock:
+        assert alt.poll(0) == -1
+        me = alt._begin()
+    PROCESS._abandon()
+    assert ch.queue_len() == 0 and alt._alarm.due is None
+    assert own() is not me and me.on is None
+    is_well()
+    t, _ = starts(ch.write, 1)
+    assert alt.select() == (ch.read, 1)
+    t.join()
+
+    group = Parallel(reads(ch.read))
+    with WAIT.lock:
+        me = WAIT.own()
+        group._me = me
+        group._begin()
+        me.on = group
+    PROCESS._abandon()
+    assert group.left < 0
+    assert own() is not me and me.on is None
+    is_well()
+
+
+# Bolts
+
+
+def test_the_main_thread_of_a_board_sleeps_in_slices_and_looks_twice_a_second():
+    slept = []
+    looks = []
+    bolt = allocate_lock()
+    bolt.acquire()
+
+    def look():
+        looks.append(sum(slept))
+        if len(looks) == 3:
+            bolt.release()
+
+    with replaced(kept, "sleep_ms", slept.append), replaced(WAIT, "look", look):
+        WAIT._PolledBolt(bolt).acquire()
+    assert looks == [500, 1000, 1500]
+    assert max(slept) <= 5
+
+    del slept[:]
+
+    def sleeps(ms):
+        slept.append(ms)
+        if len(slept) == 250:
+            bolt.release()
+
+    with replaced(kept, "sleep_ms", sleeps), replaced(WAIT, "look", None):
+        WAIT._PolledBolt(bolt).acquire()
+    assert len(slept) == 250
+
+
+def test_the_main_thread_of_cpython_looks_for_interrupts_and_others_do_not():
+    class Bolt:
+        limits = []
+
+        def acquire(self, blocking, limit):
+            self.limits.append(limit)
+            return len(self.limits) == 3
+
+    WAIT._TimedBolt(Bolt()).acquire()
+    assert len(Bolt.limits) == 3
+    assert all(0 < limit <= 0.5 for limit in Bolt.limits)
+
+    made = []
+
+    class Made:
+        def __init__(self, bolt):
+            made.append(self)
+
+        def acquire(self):
+            pass
+
+    old = kept.polls()
+    try:
+        for polled in (False, True):
+            kept.poll_in_main(polled)
+            with replaced(WAIT, "_PolledBolt" if polled else "_TimedBolt", Made):
+                WAIT.Offer(kept.main_ident)
+                assert len(made) == (1 if polled or not MICROPYTHON else 0)
+                WAIT.Offer(-1)
+            assert len(made) == (1 if polled or not MICROPYTHON else 0)
+            del made[:]
+    finally:
+        kept.poll_in_main(old)
