@@ -4,6 +4,7 @@ import sys
 from _thread import allocate_lock, get_ident
 
 import uthreading
+from cspcore.channel import DEAD, DRAINED, WAITING
 from uthreading import clock, kept
 from upycsp import (
     Alternative,
@@ -151,6 +152,78 @@ def test_if_a_member_has_no_thread_the_later_ones_do_not_run_the_one_here_includ
     assert run(outer()) == "done"
     assert ran == [0]
     assert [ch.poisoned for ch in ends] == [False, True, True, True]
+    until(all_have_ended)
+
+
+def test_what_stands_in_a_nest_that_has_no_thread_poisons_its_ends():
+    a, b, c = [Channel(name) for name in "abc"]
+    begun = reads(c.read)
+    h = Spawn(begun)
+    until(lambda: c.queue_len() == 1)
+    nest = Parallel(reads(a.read), Sequence(reads(b.read)), begun)
+    with starting(1, RuntimeError("no thread")):
+        raises(RuntimeError, Parallel(nest).run)
+    assert a.poisoned and b.poisoned and not c.poisoned
+    c.write(1)
+    assert h.join() == 1
+
+
+def test_a_process_that_was_spawned_without_a_thread_has_failed_at_once():
+    a = Channel("a")
+
+    @process
+    def spawns():
+        with starting(1, RuntimeError("no thread")):
+            return raises(RuntimeError, Spawn, reads(a.read))
+
+    assert run(spawns()) == "no thread"  # and nothing is left for `run` to raise
+    assert a.poisoned
+    until(all_have_ended)
+
+
+def test_without_a_thread_for_the_watchdog_the_network_runs_and_the_next_one_has_it():
+    until(all_have_ended)
+    with starting(1, RuntimeError("no thread")):
+        assert run(returns(1)) == 1
+    assert "later" in raises(DeadlockError, run, reads(Channel("later").read))
+
+
+def test_a_process_whose_ends_can_not_be_poisoned_has_failed_as_it_did():
+    told = []
+    p = fails()
+    p.die = no_memory
+    with replaced(uthreading, "excepthook", lambda args: told.append(args.exc_type)):
+        raises(Oops, run, p)
+    assert told == [MemoryError]
+    assert p.retval is None
+
+
+def test_what_has_ended_keeps_nothing_alive():
+    a, b = Channel("a"), Channel("b")
+
+    @process
+    def writes(cout, v):
+        cout(v)
+
+    @process
+    def closes():
+        until(lambda: a.queue_len() == 2)
+        a.close()
+        return sorted([a.read(), a.read()])
+
+    p = reads(b.read)
+    inner = Parallel(returns(5), returns(6))
+    got = run(writes(a.write, 1), writes(a.write, 2), closes(), p, writes(b.write, 3), inner)
+    assert got == [None, None, [1, 2], 3, None, [5, 6]]
+    assert inner.retval == [5, 6]
+    assert p._older is None and p._newer is None
+    assert DEAD.prev is None and DRAINED.prev is None
+    until(all_have_ended)
+    mine = own()
+    with WAIT.lock:
+        others = [o for o in WAIT.offers.values() if o is not mine]
+    assert others and all(o.runs is None and o.channel is None for o in others)
+    assert mine.on is None
 
 
 def test_an_interrupt_between_two_starts_leaves_the_first_process_to_itself():
@@ -326,12 +399,111 @@ def test_a_handle_forgets_who_waited_for_it():
         assert box == [1]
     assert h._waiting is None
 
+    h = Spawn(reads(a.read))
+    t, _ = starts(lambda: (until(lambda: h._waiting is not None), a.write(2)))
+    assert h.join() == 2
+    t.join()
+    assert own().on is None
+
+
+def test_a_failure_that_somebody_waits_for_is_told_once():
+    a = Channel("a")
+
+    @process
+    def fails_later(cin):
+        cin()
+        raise Oops
+
+    @process
+    def joins():
+        h = Spawn(fails_later(a.read))
+        t, _ = starts(lambda: (until(lambda: h._waiting is not None), a.write(1)))
+        raises(Oops, h.join)
+        t.join()
+        return "done"
+
+    assert run(joins()) == "done"
+
 
 def test_a_deadlock_is_found_after_the_watchdog_s_thread_has_ended():
     for name in ("first", "second"):
         assert run(returns(1)) == 1
         until(all_have_ended)
         assert name in raises(DeadlockError, run, reads(Channel(name).read))
+
+
+# Deadlocks
+
+
+@process
+def selects(*guards):
+    return Alternative(*guards).select()
+
+
+@process
+def posts(*guards):
+    return Parallel(*guards).run().retval
+
+
+def test_offers_are_counted_unless_others_may_meet_them():
+    outside = Channel("outside", external=True)
+    a, b, c, d, e = [Channel(name) for name in "abcde"]
+    expected = [
+        (reads(a.read), 1),
+        (reads(outside.read), None),
+        (posts(b.read, c.write.alt_pending_write(1)), 2),
+        (posts(b.read, outside.read), None),
+        (selects(d.read, e.read), 2),
+        (selects(d.read, outside.read), None),
+        (selects(d.read, Timer(ms=1000000)), None),
+        (returns(1), None),
+    ]
+    handles = [Spawn(p) for p, _ in expected]
+    until(lambda: outside.queue_len() == 3 and d.queue_len() == 3 and c.queue_len() == 1)
+    until(lambda: e.queue_len() == 1 and b.queue_len() == 2 and a.queue_len() == 1)
+    with WAIT.lock:
+        counts = [PROCESS._count_offers(p._me) for p, _ in expected]
+    assert counts == [n for _, n in expected]
+    assert PROCESS._count_offers(None) is None
+    for ch in (a, b, c, d, e, outside):
+        ch.poison()
+    for h in handles:
+        h.join()
+    until(all_have_ended)
+
+
+def test_a_deadlock_without_memory_to_tell_of_it_still_ends_all_that_wait():
+    a, b, c, d, e, met = [Channel(name) for name in "abcdem"]
+
+    @process
+    def meets(cin):
+        until(lambda: met.queue_len() == 1)
+        met.write(1)
+        return cin()
+
+    network = [
+        reads(a.read),
+        selects(b.read, c.write.alt_pending_write(1)),
+        process(lambda: Parallel(met.read, d.read).run(), propagate=False)(),
+        meets(e.read),
+    ]
+    with replaced(PROCESS, "_offers_of", no_memory):
+        assert "memory" in raises(DeadlockError, run, *network)
+    assert a.poisoned and d.poisoned and e.poisoned and (b.poisoned or c.poisoned)
+    assert not met.poisoned
+    assert PROCESS._alive.is_empty()
+
+
+def test_a_watchdog_without_memory_looks_again_later():
+    a = Channel("a")
+
+    @process
+    def looks():
+        with replaced(PROCESS, "_find_deadlock", no_memory):
+            PROCESS._look()
+        return a.read()
+
+    assert "looks" in raises(DeadlockError, run, looks())
 
 
 # Interrupts
@@ -349,6 +521,12 @@ def test_after_an_interrupt_a_thread_waits_on_nothing():
         assert own().on is None and me.on is None
     h._process._args[0].poison()
     assert h.join() is None
+
+    g = a.write.alt_pending_write("pending")
+    with interrupted():
+        Parallel(g, g).run()
+    assert a.queue_len() == 0
+    assert g.alt is None and g.value is WAITING
     is_well()
 
 
@@ -386,10 +564,6 @@ def test_a_process_that_caught_an_interrupt_is_part_of_a_deadlock():
 
 def test_an_interrupted_run_ends_all_that_waits_and_nothing_else():
     a, b, c, d, e, met = [Channel(name) for name in "abcdem"]
-
-    @process
-    def selects(cin, guard):
-        Alternative(cin, guard).select()
 
     @process(propagate=False)
     def posts():
