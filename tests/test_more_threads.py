@@ -530,6 +530,24 @@ def test_after_an_interrupt_a_thread_waits_on_nothing():
     is_well()
 
 
+def test_all_values_that_a_parallel_gives_back_go_to_readers_that_wait():
+    channels = [Channel(name) for name in "abc"]
+    others = []
+
+    def meanwhile():
+        for i in range(3):
+            elsewhere(channels[i].write, i)
+            others.append(starts(channels[i].read))
+            until(lambda: channels[i].queue_len() == 1)
+
+    with interrupted(meanwhile):
+        Parallel(*[ch.read for ch in channels]).run()
+    for i in range(3):
+        others[i][0].join()
+        assert others[i][1] == [i]
+    is_well()
+
+
 def test_an_end_forgets_the_offer_that_was_interrupted_after_it_was_chosen():
     ch = Channel("c")
     with interrupted(lambda: elsewhere(ch.write, 1)):
