@@ -35,8 +35,9 @@ COPIED = "cspcore uapycsp ufuture upycsp uthreading benchmarks tests tools".spli
 _RULES = "tests/rules/test_*.py tests/regressions/test_*.py"
 _COROUTINES = [
     (_RULES, "micropython", "uapycsp"),
-    ("tests/test_ufuture*.py tests/test_engine.py tests/test_contract.py tests/test_heap.py"
-     " tests/test_*_coroutines.py tests/test_small_heap.py", "micropython", None),
+    ("tests/test_ufuture*.py tests/test_engine.py tests/test_engine_changes.py"
+     " tests/test_contract.py tests/test_heap.py tests/test_*_coroutines.py"
+     " tests/test_small_heap.py", "micropython", None),
 ]
 _THREADS = [
     (_RULES, "micropython", "upycsp"), (_RULES, "micropython", "aio"),
@@ -46,8 +47,8 @@ _THREADS = [
 ]
 _ON_CPYTHON = [
     (_RULES, "cpython", "uapycsp"),
-    ("tests/test_ufuture*.py tests/test_engine.py tests/test_*_coroutines.py"
-     " tests/test_cover_interrupted.py", "cpython", None),
+    ("tests/test_ufuture*.py tests/test_engine.py tests/test_engine_changes*.py"
+     " tests/test_*_coroutines.py tests/test_cover_interrupted.py", "cpython", None),
 ]
 _THREADS_ON_CPYTHON = [
     (_RULES, "cpython", "upycsp"),

@@ -164,8 +164,8 @@ class Owned(Parked):
     def __bool__(self):
         return True  # as a task's state; never its data when the loop resumes it
 
-    def peek(self):
-        return None  # 1.16 - 1.18: nobody waits here for the task
+    def peek(self):  # 1.16 - 1.18: nobody waits here for the task
+        return None
 
     def ended(self, value, exception):
         """The coroutine has returned value, or raised exception."""
@@ -358,8 +358,8 @@ def _other(parked, nth):
 def _look():
     try:
         return watch()
-    except MemoryError:
-        return False  # it can't tell: as good as a network that still runs
+    except MemoryError:  # it can't tell: as good as a network that still runs
+        return None
 
 
 def _sized(a, b, c, d, e, f, g, h, i, j, k, m, n, o):

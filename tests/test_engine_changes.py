@@ -1,0 +1,796 @@
+"""The engine where a small change of it would show: see tools/mutation.py.
+
+What is said of a task holds for those that the engine runs and for those that asyncio does.
+"""
+
+import sys
+
+from ufuture_support import (
+    KINDS,
+    MICROPYTHON,
+    CancelledError,
+    Foreign,
+    Outcome,
+    SkipTest,
+    asyncio,
+    block_ms,
+    raises,
+    renew_loop,
+    settle,
+    sleep_ms,
+    until,
+)
+
+from ufuture.loop import engine
+
+
+class Place(engine.Parked):
+    """Something to wait on that remembers what happened."""
+
+    woken = False
+
+    def __init__(self, name=None):
+        self.name = name
+        self.cancels = []
+
+    def cancelled(self):
+        self.cancels.append(self.woken)
+        return self.woken
+
+    def wake(self):
+        self.woken = True
+        engine.unlimit(self)
+        engine.wake(self)
+
+    @engine.coroutine
+    def wait(self, events=None):
+        self.woken = False
+        yield engine.park(self)
+        if events is not None:
+            events.append(self.name)
+        return self.name
+
+    @engine.coroutine
+    def wait_ms(self, ms):
+        yield engine.park_ms(self, ms)
+        return self.woken
+
+    def waits(self):
+        if MICROPYTHON:
+            return (self.task or self.aside or self.foreign) is not None
+        return self.future is not None and not self.future.done()
+
+
+class Serving(engine.Owned):
+    """A task that waits on its own state, as the processes of uapycsp do, or on a place."""
+
+    serves = MICROPYTHON
+
+    def __init__(self, coro):
+        self.ends = 0
+        engine.start(self, coro)
+
+    def ended(self, value, exception):
+        self.value = value
+        self.ends += 1
+
+    async def end(self):
+        await until(lambda: self.ends)
+        return self.value
+
+
+@engine.coroutine
+def behind(place):
+    wait = engine.park(place)
+    place.wake()
+    yield wait
+
+
+async def waiting(kind, place, coro=None):
+    """A task that waits at the place."""
+    t = kind(coro if coro is not None else place.wait())
+    await sleep_ms(0)
+    await until(place.waits)
+    return t
+
+
+async def returns(value):
+    return value
+
+
+async def fails(exception):
+    raise exception
+
+
+async def sleep_long():
+    await sleep_ms(60000)
+
+
+def on_micropython():
+    if not MICROPYTHON:
+        raise SkipTest("the driver is MicroPython's")
+
+
+# What a subclass gets
+
+
+async def test_what_does_not_tell_was_not_woken_and_does_nothing_at_its_end():
+    p = engine.Parked()
+    assert p.cancelled() is False
+    assert engine.Owned().ended(1, None) is None
+    for kind in KINDS:
+        t = kind(at(p))
+        await settle()
+        engine.wake(p)
+        t.cancel()
+        with raises(CancelledError):
+            await t.end()
+
+
+@engine.coroutine
+def at(parked):
+    yield engine.park(parked)
+
+
+# One place, many kinds of tasks
+
+
+async def test_a_wake_reaches_who_waits_now_and_not_who_waited_before():
+    kinds = (Outcome, Foreign, Serving)
+    for first in kinds:
+        for second in kinds:
+            p, q = Place("p"), Place("q")
+
+            async def one_after_another():
+                return await p.wait(), await q.wait()
+
+            t = await waiting(first, p, one_after_another())
+            p.wake()
+            await until(q.waits)
+            u = await waiting(second, p)
+            p.wake()
+            assert await u.end() == "p"
+            assert not t.ends and q.waits()
+            q.wake()
+            assert await t.end() == ("p", "q")
+
+
+async def test_what_was_parked_and_unparked_wakes_nobody():
+    for kind in KINDS:
+        for limit in (None, 60000):
+            p, q = Place("p"), Place("q")
+
+            async def waits_elsewhere():
+                inner = p.wait() if limit is None else p.wait_ms(limit)
+                inner = inner.__await__() if hasattr(inner, "__await__") else inner
+                next(inner)
+                assert engine.unpark() is p
+                inner.close()
+                return await q.wait()
+
+            t = await waiting(kind, q, waits_elsewhere())
+            engine.unlimit(p)
+            engine.wake(p)
+            await settle()
+            assert not t.ends and q.waits()
+            q.wake()
+            assert await t.end() == "q"
+            if MICROPYTHON:
+                assert engine.core._task_queue.peek() is None
+
+
+async def test_a_look_at_a_place_changes_nothing():
+    on_micropython()
+    for kind in KINDS:
+        p = Place("p")
+        t = await waiting(kind, p, p.wait_ms(60000))
+
+        async def looks():
+            return bool(p)
+
+        for other in KINDS:
+            assert await other(looks()).end() is False
+        assert bool(p) is False
+        assert p.queued
+        p.wake()
+        assert await t.end() is True
+        assert engine.core._task_queue.peek() is None
+
+
+def test_a_look_at_a_place_needs_no_loop():
+    on_micropython()
+    renew_loop()
+    assert engine.core.cur_task is None
+    assert bool(Place()) is False
+
+
+# Orders
+
+
+async def test_the_order_of_a_wake_stays_when_it_is_handed_to_asyncio():
+    # Some rounds of all kinds of entries; tasks end in the middle of each.
+    for n in (5, 63, 64, 65, 200):
+        places = [Place(i) for i in range(n)]
+        for i in range(n):
+            await waiting(KINDS[i % 3 == 1], places[i])
+        last = Place("last")
+        seen = []
+
+        async def looks():
+            await last.wait()
+            for p, order in at_wake:
+                if MICROPYTHON and p.foreign is not None and p.queued:
+                    seen.append((engine.order_of(p), order))
+
+        t = await waiting(Outcome, last, looks())
+        at_wake = []
+        for p in places:
+            p.wake()
+            at_wake.append((p, engine.order_of(p)))
+        last.wake()
+        after = engine.order()
+        await t.end()
+        assert after > at_wake[-1][1]
+        for now, before in seen:
+            assert now == before
+        assert seen or not MICROPYTHON or n > 60
+        await settle()
+
+
+async def test_orders_without_a_wake_go_up_between_two_wakes():
+    p = Place()
+    await waiting(Outcome, p)
+    orders = [engine.order() for _ in range(100)]
+    p.wake()
+    orders.append(engine.order_of(p))
+    orders += [engine.order() for _ in range(100)]
+    assert orders == sorted(orders)
+    assert len(set(orders)) == len(orders)
+    assert engine.woken() is p
+
+
+# Rounds of the driver
+
+
+async def test_asyncio_is_served_between_many_wakes_of_its_own_tasks():
+    on_micropython()
+    order = []
+    places = [Place(i) for i in range(300)]
+    for p in places:
+        await waiting(Foreign, p, p.wait(order))
+    last = Place("last")
+    t = await waiting(Outcome, last, last.wait(order))
+    for p in places:
+        p.wake()
+    last.wake()
+    await t.end()
+    await until(lambda: len(order) == 301)
+    assert order.index("last") > 0, "none of asyncio's tasks was resumed for 300 wakes"
+    order.remove("last")
+    assert order == list(range(300))
+
+
+async def test_asyncio_is_served_between_the_ends_of_many_tasks():
+    on_micropython()
+    passes = []
+    seen = []
+
+    async def spins():
+        while len(seen) < 300:
+            passes.append(1)
+            await sleep_ms(0)
+
+    async def ends():
+        seen.append(len(passes))
+
+    f = Foreign(spins())
+    await until(lambda: passes)
+    tasks = [Outcome(ends()) for _ in range(300)]
+    await f.end()
+    assert seen[-1] > seen[0], "asyncio was not served while 300 tasks ended"
+    assert {t.ends for t in tasks} == {1}
+
+
+async def test_each_is_resumed_once_when_there_is_no_memory_to_end_a_round():
+    on_micropython()
+    import micropython
+
+    places = [Place(i) for i in range(10)]
+    counts = [0] * 10
+    ends = []
+
+    @engine.coroutine
+    def counts_wakes(i):
+        while not ends:
+            yield engine.park(places[i])
+            counts[i] += 1
+
+    tasks = []
+    for i in range(10):
+        tasks.append(await waiting(Outcome, places[i], counts_wakes(i)))
+    first, last = Place("first"), Place("last")
+
+    @engine.coroutine
+    def locks():
+        yield engine.park(first)
+        yield engine.park(first)
+        for p in places:
+            p.wake()
+        last.wake()
+
+    @engine.coroutine
+    def locks_last():
+        yield engine.park(last)
+        yield engine.park(last)
+        micropython.heap_lock()
+        locked.append(1)
+        yield engine.park(last)
+
+    locked = []
+    a, b = await waiting(Outcome, first, locks()), await waiting(Outcome, last, locks_last())
+    first.wake()
+    last.wake()
+    await until(lambda: first.waits() and last.waits())
+    del locked[:]
+    first.wake()
+    while not locked:
+        await sleep_ms(0)
+    micropython.heap_unlock()
+    await settle()
+    assert counts == [1] * 10
+    assert a.ends == 1 and not b.ends
+    last.wake()
+    await b.end()
+    ends.append(1)
+    for p in places:
+        p.wake()
+    for t in tasks:
+        await t.end()
+    assert counts == [2] * 10
+
+
+async def test_waking_all_that_wait_takes_no_memory():
+    on_micropython()
+    import micropython
+
+    # The room must follow those who live, be it that many have come and gone before.
+    for _ in range(20):
+        tasks = [Outcome(returns(1)) for _ in range(30)]
+        for t in tasks:
+            await t.end()
+    places = [Place(i) for i in range(600)]
+    tasks = []
+    for p in places:
+        tasks.append(Outcome(p.wait()))
+        while not p.waits():
+            await sleep_ms(0)
+    failed = False
+    micropython.heap_lock()
+    try:
+        for p in places:
+            engine.wake(p)
+    except MemoryError:
+        failed = True
+    micropython.heap_unlock()
+    assert not failed, "to wake all who wait took memory"
+    for t in tasks:
+        await t.end()
+
+
+async def test_tasks_that_come_and_go_leave_no_memory_taken():
+    on_micropython()
+    import gc
+
+    def taken():
+        gc.collect()
+        return gc.mem_alloc()
+
+    async def come_and_go(n):
+        for _ in range(n):
+            tasks = [Outcome(returns(1)) for _ in range(50)]
+            for t in tasks:
+                await t.end()
+
+    await come_and_go(2)
+    before = taken()
+    await come_and_go(100)
+    assert taken() - before < 20000, "5000 tasks that have ended still take memory"
+
+
+async def test_a_self_cancel_comes_before_all_others_who_are_ready():
+    for kind in KINDS:
+        p = Place("p")
+        seen = []
+        tasks = []
+
+        async def cancels_itself():
+            await start.wait()
+            engine.cancel(tasks[0])
+            await p.wait()
+
+        async def looks():
+            await start2.wait()
+            seen.append((p.waits(), list(p.cancels)))
+
+        start, start2 = Place("start"), Place("start 2")
+        tasks.append(await waiting(Outcome, start, cancels_itself()))
+        t = await waiting(kind, start2, looks())
+        start.wake()
+        start2.wake()
+        await t.end()
+        assert seen == [(False, [False])], seen
+        with raises(CancelledError):
+            await tasks[0].end()
+
+
+# The end
+
+
+async def test_an_owned_task_that_has_ended_still_gives_its_value_and_its_exception():
+    tasks = []
+
+    async def ends(exception):
+        tasks.append(asyncio.current_task())
+        if exception is not None:
+            raise exception
+        return "value"
+
+    await Outcome(ends(None)).end()
+    with raises(KeyError):
+        await Outcome(ends(KeyError("k"))).end()
+    assert tasks[0].done() and tasks[1].done()
+    assert await tasks[0] == "value"
+    with raises(KeyError):
+        await tasks[1]
+
+
+def test_after_is_called_for_an_interrupt_alone():
+    calls = []
+
+    async def after():
+        calls.append("after")
+
+    for exception in (KeyError("k"), CancelledError(), MemoryError()):
+        renew_loop()
+        with raises(type(exception)):
+            engine.run(fails(exception), after)
+    assert calls == []
+    renew_loop()
+    assert engine.run(returns(5), after) == 5
+    assert calls == []
+    for exception in (KeyboardInterrupt(), SystemExit()):
+        renew_loop()
+        with raises(type(exception)):
+            engine.run(fails(exception), after)
+    assert calls == ["after", "after"]
+    renew_loop()
+
+
+def test_what_a_failed_run_left_behind_is_there_in_the_next_one():
+    on_micropython()
+    events = []
+
+    async def leaves_behind(exception):
+        engine.core.create_task(later())
+        raise exception
+
+    async def later():
+        await sleep_ms(1)
+        events.append("later")
+
+    async def waits():
+        await until(lambda: events)
+
+    for exception in (KeyError("k"), CancelledError()):
+        renew_loop()
+        with raises(type(exception)):
+            engine.run(leaves_behind(exception))
+        assert engine.is_running() is False
+        engine.run(waits())
+        assert events == ["later"]
+        del events[:]
+    renew_loop()
+
+
+def test_after_an_interrupt_whose_end_fails_nothing_is_left():
+    on_micropython()
+    events = []
+
+    async def leaves_behind():
+        engine.core.create_task(later())
+        raise KeyboardInterrupt
+
+    async def later():
+        await sleep_ms(1)
+        events.append("later")
+
+    async def after():
+        raise ValueError("the end fails")
+
+    renew_loop()
+    with raises(KeyboardInterrupt):
+        engine.run(leaves_behind(), after)
+    assert engine.core._task_queue.peek() is None
+    engine.run(settle())
+    engine.run(sleep_ms_and(5))
+    assert events == []
+    renew_loop()
+
+
+async def sleep_ms_and(ms):
+    await sleep_ms(ms)
+
+
+def test_whether_a_loop_runs_is_told_by_true_or_false():
+    async def looks():
+        return engine.is_running()
+
+    renew_loop()
+    assert engine.is_running() is False
+    assert engine.run(looks()) is True
+    assert engine.is_running() is False
+    if MICROPYTHON:
+        # An interrupted run may leave its task.
+        engine.core.cur_task = engine.core.Task(returns(1))
+        assert engine.is_running() is False
+        engine.core.cur_task.coro.close()
+        engine.core.cur_task = None
+
+
+# Loops
+
+
+def test_a_new_loop_wakes_asyncio_s_tasks_though_the_driver_of_the_old_one_was_to_run():
+    on_micropython()
+
+    async def leaves_the_driver_ready():
+        p = Place("p")
+        await waiting(Foreign, p)
+        p.wake()
+
+    async def waits():
+        p = Place("p")
+        t = await waiting(Foreign, p)
+        p.wake()
+        return await t.end()
+
+    for _ in range(2):
+        renew_loop()
+        asyncio.run(leaves_the_driver_ready())
+        renew_loop()
+        assert asyncio.run(waits()) == "p"
+    renew_loop()
+
+
+def test_what_waited_in_a_loop_that_is_gone_goes_on_in_the_one_where_it_is_woken():
+    on_micropython()
+    p = Place("p")
+    tasks = []
+
+    async def leaves_behind():
+        tasks.append(await waiting(Outcome, p))
+
+    async def wakes():
+        p.wake()
+        assert engine.woken() is p
+        return await tasks[0].end()
+
+    renew_loop()
+    asyncio.run(leaves_behind())
+    renew_loop()
+    assert asyncio.run(wakes()) == "p"
+    renew_loop()
+
+
+def test_a_self_cancel_of_the_main_task_after_an_interrupted_run():
+    on_micropython()
+
+    async def interrupted():
+        p = Place("p")
+
+        async def interrupts():
+            await p.wait()
+            raise KeyboardInterrupt
+
+        await waiting(Outcome, p, interrupts())
+        p.wake()
+        await sleep_long()
+
+    async def cancels_itself():
+        engine.cancel_later()
+        try:
+            await sleep_long()
+        except CancelledError:
+            return "cancelled"
+
+    renew_loop()
+    with raises(KeyboardInterrupt):
+        asyncio.run(interrupted())
+    assert asyncio.run(cancels_itself()) == "cancelled"
+    renew_loop()
+
+
+def test_the_first_thing_that_an_engine_does_may_be_a_self_cancel():
+    on_micropython()
+    name = "ufuture.micro"
+    usual = sys.modules.pop(name)
+    try:
+        fresh = __import__(name, None, None, ["run"])
+    finally:
+        sys.modules[name] = usual
+    assert fresh is not usual
+
+    async def cancels_itself():
+        fresh.cancel_later()
+        try:
+            await sleep_long()
+        except CancelledError:
+            return "cancelled"
+
+    assert asyncio.run(cancels_itself()) == "cancelled"
+    renew_loop()
+
+
+# The watch
+
+
+class Waiter:
+    """What the main task waits on while the engine's watch is to be called."""
+
+    def __init__(self):
+        self.place = Place("main")
+        self.calls = 0
+
+    def look(self):
+        self.calls += 1
+        if self.place.waits() and not self.place.woken:
+            self.place.wake()
+        return True
+
+    async def watched(self):
+        engine.set_watch(self.look)
+        Outcome(returns(1))  # the driver runs and finds all idle
+        await self.place.wait()
+        engine.set_watch(None)
+
+
+async def test_the_watch_looks_while_the_loop_listens_to_other_threads():
+    if MICROPYTHON and not hasattr(asyncio, "ThreadSafeFlag"):
+        raise SkipTest("asyncio has no ThreadSafeFlag here")
+    w = Waiter()
+    p = Place("an owned task waits")
+    t = await waiting(Outcome, p)
+    engine.listen()
+    try:
+        await settle()
+        await w.watched()
+    finally:
+        engine.unlisten()
+    assert w.calls
+    t.cancel()
+    with raises(CancelledError):
+        await t.end()
+
+
+async def test_the_watch_does_not_look_while_a_stream_may_bring_something():
+    if not hasattr(asyncio, "ThreadSafeFlag"):
+        raise SkipTest("asyncio has no ThreadSafeFlag here")
+    for listens in (False, True):
+        flag = asyncio.ThreadSafeFlag()
+        calls = []
+        p, end = Place("p"), Place("end")
+
+        async def waits_for_the_flag():
+            await flag.wait()
+            calls.append("flag")
+            engine.set_watch(None)
+            end.wake()
+
+        f = Foreign(waits_for_the_flag())
+        t = await waiting(Outcome, p)
+        if listens:
+            engine.listen()
+        await settle()
+        engine.set_watch(lambda: calls.append("look"))
+        if engine._thread is None:
+            raise SkipTest("no threads here")
+        engine._thread.start_new_thread(sets_later, (flag,))
+        Outcome(returns(1))  # the driver runs and finds all idle
+        await end.wait()
+        assert calls == ["flag"]
+        await f.end()
+        engine.unlisten()
+        t.cancel()
+        with raises(CancelledError):
+            await t.end()
+
+
+def sets_later(flag):
+    block_ms(50)
+    flag.set()
+
+
+# Other threads
+
+
+def threads():
+    try:
+        import _thread  # noqa: F401
+    except ImportError:
+        raise SkipTest("no threads here")
+    import uthreading
+
+    return uthreading
+
+
+async def test_an_answer_that_came_before_the_loop_listened_no_more_counts():
+    on_micropython()
+    uthreading = threads()
+    calls = []
+    answers = []
+    gone = uthreading.Event()
+    usual = engine._sleep_ms
+
+    def f():
+        calls.append(1)
+        return "an answer"
+
+    engine.listen()
+    engine._sleep_ms = lambda ms: gone.wait()  # who asks looks again when nobody listens any more
+    try:
+        t = uthreading.Thread(target=lambda: answers.append(engine.ask(f)))
+        t.start()
+        await until(lambda: calls)
+        engine.unlisten()
+        gone.set()
+        t.join()
+    finally:
+        engine._sleep_ms = usual
+        gone.set()
+    assert answers == ["an answer"]
+
+
+def test_a_new_loop_listens_though_the_old_one_was_left_listening():
+    uthreading = threads()
+    answers = []
+
+    async def leaves():
+        engine.listen()
+        await settle()
+
+    async def listens():
+        p = Place("p")
+        t = await waiting(Outcome, p)
+        engine.listen()
+        thread = uthreading.Thread(target=lambda: answers.append(engine.ask(p.wake)))
+        thread.start()
+        await t.end()
+        await until(lambda: answers)
+        thread.join()
+        engine.unlisten()
+
+    renew_loop()
+    asyncio.run(leaves())
+    renew_loop()
+    asyncio.run(listens())
+    assert answers == [None]
+    renew_loop()
+
+
+# Reports
+
+
+async def test_a_report_reaches_the_handler_of_the_loop():
+    contexts = []
+    loop = asyncio.get_event_loop()
+    loop.set_exception_handler(lambda loop, context: contexts.append(context))
+    er = KeyError("k")
+    try:
+        engine.report("task", er)
+        engine.report("task", er, "said")
+    finally:
+        loop.set_exception_handler(None)
+    assert contexts == [
+        {"message": "exception in a task", "exception": er, "future": "task"},
+        {"message": "said", "exception": er, "future": "task"},
+    ]

@@ -1,0 +1,412 @@
+"""The engine on CPython where a small change of it would show: see tools/mutation.py."""
+
+import asyncio
+import signal
+import threading
+
+from ufuture_support import (
+    KINDS,
+    CancelledError,
+    Outcome,
+    SkipTest,
+    raises,
+    settle,
+    sleep_ms,
+    until,
+)
+
+from ufuture.loop import engine
+
+INTERPRETERS = ("cpython",)
+
+
+class Place(engine.Parked):
+    """Something to wait on that remembers what happened."""
+
+    def __init__(self):
+        self.woken = False
+        self.expiries = 0
+
+    def expired(self):
+        self.expiries += 1
+
+    def wake(self):
+        self.woken = True
+        engine.unlimit(self)
+        engine.wake(self)
+
+    @engine.coroutine
+    def wait(self):
+        yield engine.park(self)
+
+    @engine.coroutine
+    def wait_ms(self, ms):
+        yield engine.park_ms(self, ms)
+
+    def waits(self):
+        return self.future is not None and not self.future.done()
+
+
+async def waiting(kind, place, coro=None):
+    """A task that waits at the place."""
+    t = kind(coro if coro is not None else place.wait())
+    await until(place.waits)
+    return t
+
+
+async def returns(value):
+    return value
+
+
+async def sleep_long():
+    await sleep_ms(60000)
+
+
+# Time limits
+
+
+async def test_a_limit_that_has_passed_is_told_once_and_before_the_task_goes_on():
+    for kind in KINDS:
+        p = Place()
+        seen = []
+
+        async def waits():
+            await p.wait_ms(5)
+            seen.append(p.expiries)
+
+        await kind(waits()).end()
+        assert seen == [1] and p.timer is None
+        p = Place()
+        t = await waiting(kind, p, p.wait_ms(60000))
+        p.wake()
+        await t.end()
+        assert p.expiries == 0 and p.timer is None
+
+
+# Cancellation
+
+
+async def test_a_cancellation_that_comes_later_is_one_and_not_two():
+    if not hasattr(asyncio.Task, "cancelling"):
+        raise SkipTest("for CPython 3.11 and later")
+    for kind in KINDS:
+        for through in (True, False):
+            p, q = Place(), Place()
+            event = asyncio.Event()
+            counts = []
+
+            async def writes():
+                try:
+                    await p.wait()
+                except CancelledError:
+                    engine.cancel_later()
+                try:
+                    await (q.wait() if through else event.wait())
+                except CancelledError:
+                    counts.append(asyncio.current_task().cancelling())
+                    raise
+
+            t = await waiting(kind, p, writes())
+            p.wake()
+            t.task.cancel()
+            with raises(CancelledError):
+                await t.end()
+            assert counts == [1]
+
+
+async def test_a_cancellation_that_was_taken_back_does_not_come_later():
+    if not hasattr(asyncio.Task, "cancelling"):
+        raise SkipTest("for CPython 3.11 and later")
+    for kind in KINDS:
+        for through in (True, False):
+            p, q = Place(), Place()
+            event = asyncio.Event()
+
+            async def writes():
+                try:
+                    await p.wait()
+                except CancelledError:
+                    engine.cancel_later()
+                asyncio.current_task().uncancel()
+                await (q.wait() if through else event.wait())
+                return "goes on"
+
+            t = await waiting(kind, p, writes())
+            p.wake()
+            t.task.cancel()
+            if through:
+                await until(q.waits)
+            await settle()
+            assert not t.ends
+            q.wake()
+            event.set()
+            assert await t.end() == "goes on"
+
+
+# The watch
+
+
+async def test_a_task_of_the_engine_that_sleeps_is_none_that_the_watch_waits_for():
+    place = Place()
+    calls = []
+
+    def look():
+        calls.append(1)
+        if place.waits():
+            place.wake()
+
+    sleeps = Outcome(sleep_long())
+    await settle()
+    engine.set_watch(look)
+    await place.wait()
+    engine.set_watch(None)
+    assert calls
+    sleeps.cancel()
+    with raises(CancelledError):
+        await sleeps.end()
+
+
+# Interrupts: a signal is dealt with between two instructions of the main thread.
+
+
+class handled_by:
+    """In this block a handler of the user's own is for SIGINT; afterwards it must still be."""
+
+    def __init__(self, handler):
+        self.handler = handler
+
+    def __enter__(self):
+        self.before = signal.signal(signal.SIGINT, self.handler)
+
+    def __exit__(self, *error):
+        found = signal.signal(signal.SIGINT, self.before)
+        assert found is self.handler
+
+
+def test_an_interrupt_comes_at_the_next_wait_and_after_is_called():
+    events = []
+
+    async def interrupted():
+        signal.raise_signal(signal.SIGINT)
+        events.append("goes on")
+        try:
+            await sleep_long()
+        except CancelledError:
+            events.append("cancelled")
+            raise
+
+    async def after():
+        events.append("after")
+
+    with handled_by(signal.default_int_handler):
+        with raises(KeyboardInterrupt):
+            engine.run(interrupted(), after)
+    assert events == ["goes on", "cancelled", "after"]
+    assert engine.run(returns(5)) == 5
+
+
+def test_who_withstands_the_first_interrupt_is_interrupted_at_once_by_the_second():
+    events = []
+
+    async def withstands():
+        signal.raise_signal(signal.SIGINT)
+        try:
+            await sleep_long()
+        except CancelledError:
+            events.append("cancelled")
+        signal.raise_signal(signal.SIGINT)
+        events.append("never")
+
+    with handled_by(signal.default_int_handler):
+        with raises(KeyboardInterrupt):
+            engine.run(withstands())
+    assert events == ["cancelled"]
+
+
+def test_who_withstands_an_interrupt_has_its_value():
+
+    async def withstands():
+        signal.raise_signal(signal.SIGINT)
+        try:
+            await sleep_long()
+        except CancelledError:
+            return "withstood"
+
+    with handled_by(signal.default_int_handler):
+        assert engine.run(withstands()) == "withstood"
+
+
+def test_an_interrupt_behind_the_last_wait_comes_after_the_end():
+    events = []
+
+    async def interrupted_late():
+        await sleep_ms(0)
+        signal.raise_signal(signal.SIGINT)
+        events.append("ends")
+
+    with handled_by(signal.default_int_handler):
+        with raises(KeyboardInterrupt):
+            engine.run(interrupted_late())
+    assert events == ["ends"]
+
+
+def test_an_interrupt_before_the_main_task_began_cancels_it():
+    if not hasattr(asyncio, "Runner"):
+        raise SkipTest("for CPython 3.11 and later")
+    usual = asyncio.Runner
+    events = []
+
+    class Early(usual):
+        def run(self, coro):
+            if not events:
+                events.append("interrupt")
+                signal.raise_signal(signal.SIGINT)
+            return usual.run(self, coro)
+
+    async def never():
+        events.append("never")
+        await sleep_long()
+
+    asyncio.Runner = Early
+    try:
+        with handled_by(signal.default_int_handler):
+            with raises(KeyboardInterrupt):
+                engine.run(never())
+        assert events == ["interrupt"]
+    finally:
+        asyncio.Runner = usual
+
+
+def test_an_interrupt_behind_the_end_of_the_loop_is_one_too():
+    if not hasattr(asyncio, "Runner"):
+        raise SkipTest("for CPython 3.11 and later")
+    usual = asyncio.Runner
+    events = []
+
+    class Late(usual):
+        def __exit__(self, *error):
+            usual.__exit__(self, *error)
+            signal.raise_signal(signal.SIGINT)
+            events.append("goes on")
+
+    asyncio.Runner = Late
+    try:
+        with handled_by(signal.default_int_handler):
+            with raises(KeyboardInterrupt):
+                engine.run(returns(5))
+        assert events == ["goes on"]
+    finally:
+        asyncio.Runner = usual
+
+
+def test_a_cancellation_of_the_main_task_that_is_no_interrupt_comes_out_as_it_is():
+    async def cancels_itself():
+        asyncio.current_task().cancel()
+        await sleep_long()
+
+    with raises(CancelledError):
+        engine.run(cancels_itself())
+
+
+def test_a_handler_of_the_user_s_own_is_called_once_by_the_loop():
+    calls = []
+
+    def own(number, frame):
+        calls.append((number, frame))
+
+    async def interrupted():
+        signal.raise_signal(signal.SIGINT)
+        assert not calls
+        await until(lambda: calls)
+        await settle()
+        return "goes on"
+
+    async def interrupted_late():
+        signal.raise_signal(signal.SIGINT)
+        assert not calls
+
+    with handled_by(own):
+        assert engine.run(interrupted()) == "goes on"
+        assert calls == [(signal.SIGINT, None)]
+        del calls[:]
+        engine.run(interrupted_late())
+        assert calls == [(signal.SIGINT, None)]
+
+
+def test_an_interrupt_that_is_to_be_ignored_is():
+
+    async def interrupted():
+        signal.raise_signal(signal.SIGINT)
+        await sleep_ms(1)
+        return "goes on"
+
+    with handled_by(signal.SIG_IGN):
+        assert engine.run(interrupted()) == "goes on"
+
+
+def test_a_run_in_another_thread_leaves_the_handler_alone():
+    seen = []
+
+    async def looks():
+        await sleep_ms(1)
+        return signal.getsignal(signal.SIGINT)
+
+    def own(number, frame):
+        pass
+
+    with handled_by(own):
+        t = threading.Thread(target=lambda: seen.append(engine.run(looks())))
+        t.start()
+        t.join()
+    assert seen == [own]
+
+
+def test_a_coroutine_that_never_began_is_closed():
+    class Coroutine:
+        closed = 0
+
+        def close(self):
+            self.closed += 1
+
+    async def main():
+        coro = Coroutine()
+        with raises(RuntimeError):  # a loop runs here
+            engine.run(coro)
+        return coro.closed
+
+    assert asyncio.run(main()) == 1
+
+
+def test_the_runner_of_older_pythons_ends_all_tasks_and_its_loop():
+    events = []
+    loops = []
+
+    async def waits():
+        try:
+            await sleep_long()
+        finally:
+            events.append("ended")
+
+    async def generator():
+        try:
+            while True:
+                yield 1
+        finally:
+            events.append("generator ended")
+
+    async def main():
+        loops.append(asyncio.get_running_loop())
+        tasks.append(asyncio.ensure_future(waits()))
+        async for v in generators[0]:
+            return v
+
+    tasks = []
+    generators = [generator()]
+    with engine._OldRunner() as runner:
+        assert asyncio.get_event_loop() is runner.loop
+        assert runner.run(main()) == 1
+        assert runner.run(returns(2)) == 2
+        runner.run(settle())
+    assert sorted(events) == ["ended", "generator ended"]
+    assert loops == [runner.loop] and runner.loop.is_closed()
+    assert tasks[0].cancelled()
