@@ -299,6 +299,25 @@ def test_an_interrupt_behind_the_end_of_the_loop_is_one_too():
         asyncio.Runner = usual
 
 
+def test_after_is_called_again_if_the_same_interrupt_ends_it_but_not_by_another_one():
+    for other in (False, True):
+        interrupt, another = KeyboardInterrupt("first"), KeyboardInterrupt("another")
+        calls = []
+
+        async def interrupted():
+            raise interrupt
+
+        async def after():
+            calls.append(1)
+            if len(calls) == 1:
+                raise another if other else interrupt
+
+        with raises(KeyboardInterrupt) as e:
+            engine.run(interrupted(), after)
+        assert e.value is (another if other else interrupt)
+        assert len(calls) == (1 if other else 2)
+
+
 def test_a_cancellation_of_the_main_task_that_is_no_interrupt_comes_out_as_it_is():
     async def cancels_itself():
         asyncio.current_task().cancel()
@@ -385,6 +404,8 @@ def test_the_runner_of_older_pythons_ends_all_tasks_and_its_loop():
         try:
             await sleep_long()
         finally:
+            for _ in range(9):
+                await sleep_ms(0)
             events.append("ended")
 
     async def generator():
@@ -410,3 +431,5 @@ def test_the_runner_of_older_pythons_ends_all_tasks_and_its_loop():
     assert sorted(events) == ["ended", "generator ended"]
     assert loops == [runner.loop] and runner.loop.is_closed()
     assert tasks[0].cancelled()
+    with raises(RuntimeError):
+        asyncio.get_event_loop()  # there is none now
