@@ -610,6 +610,27 @@ def test_a_self_cancel_of_the_main_task_after_an_interrupted_run():
     renew_loop()
 
 
+def test_nobody_is_the_running_task_after_an_interrupt_of_one_that_serves():
+    on_micropython()
+
+    async def interrupts():
+        raise KeyboardInterrupt
+
+    async def interrupted():
+        Serving(interrupts())
+        await sleep_long()
+
+    async def looks():
+        return engine.names["me"]
+
+    renew_loop()
+    with raises(KeyboardInterrupt):
+        asyncio.run(interrupted())
+    assert engine.names["me"] is None
+    assert asyncio.run(looks()) is None
+    renew_loop()
+
+
 def test_the_first_thing_that_an_engine_does_may_be_a_self_cancel():
     on_micropython()
     name = "ufuture.micro"
