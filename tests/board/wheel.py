@@ -32,9 +32,9 @@ def main():
     libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
     libc.signal.restype = ctypes.c_void_p
     note = ctypes.cast(library.mp_sched_keyboard_interrupt, ctypes.c_void_p)
+    # Sleeping ends, too. Other system calls go on, as `signal` has it: the collector of this port
+    # frees what threads hold if its wait for their stacks is cut short.
     libc.signal(SIGNAL, note)
-    # Sleeping ends, too.
-    libc.siginterrupt(SIGNAL, 1)
     micropython_module.run_main(["micropython", *sys.argv[1:]])
 
 

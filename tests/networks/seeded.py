@@ -48,12 +48,12 @@ FAULTS = {
         "        if self._inputs is not None and not start:\n",
         "        start = len(self._offers) - 1 if not start else start\n        if False:\n",
     ),
-    "a buffer is a stack": (
+    "a buffer drops its last value for its first": (
         "uapycsp", "cspcore/buffered.py",
-        "        i = self._first\n        value = self._ring[i]\n        self._ring[i] = None\n"
+        "        i = self._first\n        self._ring[i] = None\n"
         "        self._first = (i + 1) % len(self._ring)\n",
         "        i = (self._first + self._count - 1) % len(self._ring)\n"
-        "        value = self._ring[i]\n        self._ring[i] = None\n",
+        "        self._ring[i] = None\n",
     ),
     "a ring is not unrolled when it grows": (
         "uapycsp", "cspcore/buffered.py",
