@@ -905,14 +905,16 @@ def test_failures_are_kept_in_their_order_until_asked_for():
 
 
 def test_what_will_never_be_started_has_ended():
-    ch = channel()
-    end = ReadEnd(ch)
-    end.poison = ch.end_all
+    channels = [channel() for _ in range(3)]
+    ends = []
+    for ch in channels:
+        ends.append(ReadEnd(ch))
+        ends[-1].poison = ch.end_all
     p = BaseProcess()
-    p._args = [end]
+    p._args = (ends[0], 7, [ends[1], (None, ends[2])])
     error = KeyError("why")
     assert p.forgo(error) is error
-    assert p._state == ENDED and is_poisoned(ch)
+    assert p._state == ENDED and all(is_poisoned(ch) for ch in channels)
     assert p.forgo(PoisonException()) is None
 
 
