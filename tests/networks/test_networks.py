@@ -110,6 +110,13 @@ def test_the_law_holds(name, library, capsys):
         if text is not None:
             pytest.fail(text, pytrace=False)
         grown = growth(interpreter.memory)
+        if grown >= GROWTH[name]:
+            # What threads still hold at the moment comes and goes; a leak grows with the networks.
+            strategy = generate.networks(library == "uapycsp")
+            text = trial.hunt(strategy, number + len(COMBINATIONS), 2 * EXAMPLES)
+            if text is not None:
+                pytest.fail(text, pytrace=False)
+            grown = growth(interpreter.memory)
         assert grown < GROWTH[name], "the heap grew by {}: {}".format(grown, interpreter.memory)
     finally:
         interpreter.close()
