@@ -9,60 +9,23 @@ from ufuture_support import (
     CancelledError,
     Foreign,
     Outcome,
+    Place,
     SkipTest,
     asyncio,
+    fails,
     raises,
     renew_loop,
+    returns,
     settle,
+    sleep_long,
     sleep_ms,
     ticks_diff,
     ticks_ms,
     until,
+    waiting,
 )
 
 from ufuture.loop import engine
-
-
-class Place(engine.Parked):
-    """Something to wait on that remembers what happened."""
-
-    def __init__(self, name=None):
-        self.name = name
-        self.woken = False
-        self.cancels = []  # for each cancel, whether it was woken before
-
-    def cancelled(self):
-        self.cancels.append(self.woken)
-        return self.woken
-
-    def wake(self):
-        self.woken = True
-        engine.unlimit(self)
-        engine.wake(self)
-
-    @engine.coroutine
-    def wait(self, events=None):
-        yield engine.park(self)
-        if events is not None:
-            events.append(self.name)
-        return self.name
-
-    @engine.coroutine
-    def wait_ms(self, ms):
-        yield engine.park_ms(self, ms)
-        return self.woken
-
-    def waits(self):
-        if MICROPYTHON:
-            return (self.task or self.aside or self.foreign) is not None
-        return self.future is not None and not self.future.done()
-
-
-async def waiting(kind, place, coro=None):
-    """A task that waits at the place."""
-    t = kind(coro if coro is not None else place.wait())
-    await until(place.waits)
-    return t
 
 
 # The end of an owned task
@@ -125,14 +88,6 @@ async def test_an_owned_task_may_wait_for_all_that_asyncio_has():
     engine_wakes[0].wake()
     await t.end()
     assert order == ["event", "task", "place", "sleep"]
-
-
-async def returns(value):
-    return value
-
-
-async def fails(exception):
-    raise exception
 
 
 # Waking
@@ -457,10 +412,6 @@ async def test_a_sleeping_owned_task_is_cancelled_at_once():
     with raises(CancelledError):
         await t.end()
     assert ticks_diff(ticks_ms(), start) < 30000
-
-
-async def sleep_long():
-    await sleep_ms(60000)
 
 
 async def test_the_cancel_of_one_that_awaits_a_task_is_handed_on():

@@ -11,54 +11,22 @@ from ufuture_support import (
     CancelledError,
     Foreign,
     Outcome,
+    Place,
     SkipTest,
     asyncio,
     block_ms,
+    fails,
     raises,
     renew_loop,
+    returns,
     settle,
+    sleep_long,
     sleep_ms,
     until,
+    waiting,
 )
 
 from ufuture.loop import engine
-
-
-class Place(engine.Parked):
-    """Something to wait on that remembers what happened."""
-
-    woken = False
-
-    def __init__(self, name=None):
-        self.name = name
-        self.cancels = []
-
-    def cancelled(self):
-        self.cancels.append(self.woken)
-        return self.woken
-
-    def wake(self):
-        self.woken = True
-        engine.unlimit(self)
-        engine.wake(self)
-
-    @engine.coroutine
-    def wait(self, events=None):
-        self.woken = False
-        yield engine.park(self)
-        if events is not None:
-            events.append(self.name)
-        return self.name
-
-    @engine.coroutine
-    def wait_ms(self, ms):
-        yield engine.park_ms(self, ms)
-        return self.woken
-
-    def waits(self):
-        if MICROPYTHON:
-            return (self.task or self.aside or self.foreign) is not None
-        return self.future is not None and not self.future.done()
 
 
 class Serving(engine.Owned):
@@ -84,26 +52,6 @@ def behind(place):
     wait = engine.park(place)
     place.wake()
     yield wait
-
-
-async def waiting(kind, place, coro=None):
-    """A task that waits at the place."""
-    t = kind(coro if coro is not None else place.wait())
-    await sleep_ms(0)
-    await until(place.waits)
-    return t
-
-
-async def returns(value):
-    return value
-
-
-async def fails(exception):
-    raise exception
-
-
-async def sleep_long():
-    await sleep_ms(60000)
 
 
 def on_micropython():

@@ -8,58 +8,20 @@ from ufuture_support import (
     KINDS,
     CancelledError,
     Outcome,
+    Place,
     SkipTest,
     raises,
+    returns,
     settle,
+    sleep_long,
     sleep_ms,
     until,
+    waiting,
 )
 
 from ufuture.loop import engine
 
 INTERPRETERS = ("cpython",)
-
-
-class Place(engine.Parked):
-    """Something to wait on that remembers what happened."""
-
-    def __init__(self):
-        self.woken = False
-        self.expiries = 0
-
-    def expired(self):
-        self.expiries += 1
-
-    def wake(self):
-        self.woken = True
-        engine.unlimit(self)
-        engine.wake(self)
-
-    @engine.coroutine
-    def wait(self):
-        yield engine.park(self)
-
-    @engine.coroutine
-    def wait_ms(self, ms):
-        yield engine.park_ms(self, ms)
-
-    def waits(self):
-        return self.future is not None and not self.future.done()
-
-
-async def waiting(kind, place, coro=None):
-    """A task that waits at the place."""
-    t = kind(coro if coro is not None else place.wait())
-    await until(place.waits)
-    return t
-
-
-async def returns(value):
-    return value
-
-
-async def sleep_long():
-    await sleep_ms(60000)
 
 
 # Time limits

@@ -144,3 +144,61 @@ async def ends_of(tasks):
     for t in tasks:
         values.append(await t.end())
     return values
+
+
+class Place(engine.Parked):
+    """Something to wait on that remembers what happened."""
+
+    def __init__(self, name=None):
+        self.name = name
+        self.woken = False
+        self.cancels = []  # for each cancel, whether it was woken before
+        self.expiries = 0
+
+    def cancelled(self):
+        self.cancels.append(self.woken)
+        return self.woken
+
+    def expired(self):
+        self.expiries += 1
+
+    def wake(self):
+        self.woken = True
+        engine.unlimit(self)
+        engine.wake(self)
+
+    @engine.coroutine
+    def wait(self, events=None):
+        yield engine.park(self)
+        if events is not None:
+            events.append(self.name)
+        return self.name
+
+    @engine.coroutine
+    def wait_ms(self, ms):
+        yield engine.park_ms(self, ms)
+        return self.woken
+
+    def waits(self):
+        if MICROPYTHON:
+            return (self.task or self.aside or self.foreign) is not None
+        return self.future is not None and not self.future.done()
+
+
+async def waiting(kind, place, coro=None):
+    """A task that waits at the place."""
+    t = kind(coro if coro is not None else place.wait())
+    await until(place.waits)
+    return t
+
+
+async def returns(value):
+    return value
+
+
+async def fails(exception):
+    raise exception
+
+
+async def sleep_long():
+    await sleep_ms(60000)
