@@ -159,6 +159,17 @@ def in_order(chain):
     return turned
 
 
+def end_before(channel, chain):
+    """Poison a channel; whom to wake is put before a chain, for in_order."""
+    party = channel.end_all()
+    while party is not None:
+        n = party.next
+        party.next = chain
+        chain = party
+        party = n
+    return chain
+
+
 def count(offer):
     """How many offers stand in the queue that begins at offer."""
     n = 0

@@ -3,7 +3,7 @@
 import sys
 
 from ufuture.loop import engine
-from cspcore.channel import MARKER, Offer, in_order
+from cspcore.channel import MARKER, Offer, end_before, in_order
 from cspcore.choice import Choice
 from cspcore.names import report
 from uapycsp.process import Operation, Parallel
@@ -98,21 +98,11 @@ def _offers(parked):
 def _end(parked, chain):
     # Poison the channels that a process waits on; whom to wake is put before chain.
     if isinstance(parked, Waiting):
-        return _end_channel(parked, chain)
+        return end_before(parked.channel, chain)
     for x in _wishes(parked):
         o = _waiting(x, parked)
         if o is not None:
-            chain = _end_channel(o, chain)
-    return chain
-
-
-def _end_channel(o, chain):
-    party = o.channel.end_all()
-    while party is not None:
-        n = party.next
-        party.next = chain
-        chain = party
-        party = n
+            chain = end_before(o.channel, chain)
     return chain
 
 

@@ -15,7 +15,7 @@ from _thread import get_ident
 import upycsp
 from uthreading import kept
 from uthreading.report import report as report_exception
-from cspcore.channel import POISON, READ, WAITING, Offer, const, forget
+from cspcore.channel import POISON, READ, WAITING, Offer, const, end_before, forget
 from cspcore.choice import Choice, End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
@@ -698,7 +698,7 @@ def _end_all_waits():
             p = p._newer
         return chain
     for o in waits:
-        chain = _end(o, chain)
+        chain = end_before(o.channel, chain)
     return chain
 
 
@@ -714,10 +714,10 @@ def _end_waits(me, chain):
     # Poison the channels that a thread waits on; whom to wake is put before chain.
     on = me.on
     if on is None:
-        return _end(me, chain) if me.waits() else chain
+        return end_before(me.channel, chain) if me.waits() else chain
     for o in _wishes(on):
         if isinstance(o, Offer) and o.alt is on:
-            chain = _end(o, chain)
+            chain = end_before(o.channel, chain)
     return chain
 
 
@@ -726,16 +726,6 @@ def _wishes(on):
     if isinstance(on, Parallel):
         return on.members
     return on._offers if isinstance(on, Choice) else ()
-
-
-def _end(o, chain):
-    party = o.channel.end_all()
-    while party is not None:
-        n = party.next
-        party.next = chain
-        chain = party
-        party = n
-    return chain
 
 
 def _count_offers(me):
