@@ -127,16 +127,21 @@ class Choice:
 
         Guards of users are enabled on the way and, if one is ready, disabled again.
         """
-        if self._inputs is not None and not start:
-            i = 0
-            for ch in self._inputs:
-                if ch._writers is not None:
-                    return i
-                i += 1
-            return -1
-        i = start
+        # No more here than 11 words: a call that needs more takes them from the heap.
+        if start or self._inputs is None:
+            return self._look(start)
+        i = 0
+        for ch in self._inputs:
+            if ch._writers is not None:
+                return i
+            i += 1
+        return -1
+
+    def _look(self, i):
         offers = self._offers
-        for _ in range(len(offers)):
+        n = len(offers)
+        while n:
+            n -= 1
             o = offers[i]
             if o is None:
                 if self._enable(i):

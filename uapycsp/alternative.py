@@ -8,6 +8,7 @@
 from ufuture.loop import engine
 from cspcore.channel import POISON, READ
 from cspcore.choice import Choice, Guard, Skip, Timer  # noqa: F401
+from cspcore.heap import advance
 from uapycsp.wait import NOTHING, Composed, coroutine, give_back, turn
 
 CancelledError = engine.CancelledError
@@ -25,6 +26,7 @@ class Alternative(Composed, engine.Parked, Choice):
         self._limit = None  # None or (ms, guard): the Timer that is due first
         self._busy = False
         self.next = None
+        self._done = 0  # selections
 
     def arm(self, ms, guard):
         if self._limit is None or ms < self._limit[0]:
@@ -70,13 +72,17 @@ class Alternative(Composed, engine.Parked, Choice):
         else:
             if fair:
                 self._next = i + 1 if i + 1 < len(self.guards) else 0
+            # It may select a thousand times in one of the driver's rounds, if always one is ready:
+            # 5x200 takes 32300 instructions a select instead of 44300 for this.
+            self._done += 1
+            if not self._done & 63:
+                advance(self)
             v, party = self.commit(i)
             if party is not None:
                 engine.wake(party)
             if self._own and isinstance(self.guards[i], (Skip, Timer)):
                 yield turn()  # or a loop that polls would let nobody else run
-        # A name more, and the generator would not fit where one of an operation was: in 5x200 the
-        # search of the heap for it took 35000 of 72000 instructions a select, now 12000 of 46000.
+        # A name more, and the generator would not fit where one of an operation was.
         party = self.guards[i]
         (party,)  # one block, as in channel.ReadEnd
         return party, v

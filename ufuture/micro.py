@@ -24,7 +24,6 @@ try:
 except ImportError:  # before 1.21 it has only its old name
     import uasyncio as asyncio
     from uasyncio import core
-import gc
 from time import ticks_ms, ticks_add, ticks_diff
 from time import sleep_ms as _sleep_ms
 from micropython import const
@@ -33,6 +32,13 @@ try:
     import _thread
 except ImportError:
     _thread = None
+try:
+    from cspcore.heap import advance
+except ImportError:  # it is without the libraries here
+
+    def advance(x):
+        pass
+
 
 CancelledError = core.CancelledError
 TimeoutError = core.TimeoutError
@@ -40,10 +46,6 @@ sleep_ms = core.sleep_ms
 
 LIMIT = const(64)  # resumes between two looks at asyncio: its switch adds 0.04 us to each
 WATCH_MS = const(500)
-_NEAR = const(1024)  # bytes
-# How many objects of one block a round may make at most: 1/32 of the heap, or a full one would be
-# collected each time.
-_FILLS = (gc.mem_alloc() + gc.mem_free()) // 1024
 _STAMPS = const(65536)
 _ENDS = (Exception, CancelledError)  # made once: there may be no memory for it when it is needed
 
@@ -304,7 +306,8 @@ def _drive():
             names["me"] = None
             _drives = False
             _drop(kept - left)
-            _advance(left)
+            # CommsTime takes 11400 instructions a communication instead of 15300 for it, in 2 MB.
+            advance(left)
             left = kept = LIMIT
             task = me = parked = None  # a parked driver keeps nothing alive
             if _ready and _ready[0].victim is not None:
@@ -360,25 +363,6 @@ def _look():
         return watch()
     except MemoryError:  # it can't tell: as good as a network that still runs
         return None
-
-
-def _sized(a, b, c, d, e, f, g, h, i, j, k, m, n, o):
-    # Its generator takes as much of the heap as that of an operation.
-    yield
-
-
-def _advance(x):
-    # The heap is searched from where the last object of one block was found; generators are
-    # larger, so each walks over all the garbage that lies between. After a collection that mark
-    # lags far behind, in gaps too small for a generator: fill these, with garbage of one block.
-    # CommsTime takes 11400 instructions a communication instead of 15300 for it, in 2 MB.
-    try:
-        near = id(_sized(x, x, x, x, x, x, x, x, x, x, x, x, x, x))
-        for _ in range(_FILLS):
-            if near - id((x,)) < _NEAR:
-                break
-    except MemoryError:
-        pass  # those who need the memory will hear of it
 
 
 def _drop(n):

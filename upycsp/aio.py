@@ -13,6 +13,7 @@ from _thread import allocate_lock, get_ident
 
 from cspcore.choice import Guard, Skip, Timer  # noqa: F401
 from cspcore.errors import ChannelPoisonException, DeadlockError, PoisonException  # noqa: F401
+from cspcore.heap import advance
 from cspcore.names import is_operation
 from cspcore.process import maker
 from upycsp import alternative, buffered, channel
@@ -71,10 +72,16 @@ def _guard_of(operation):
 
 def _reader(plain):
     # What reads, given how; a name from around costs 170 instructions less than an attribute.
+    done = 0  # threads may miss one another's counts, which does no harm
+
     @coroutine
     def csp_read(self):
+        nonlocal done
         if _asking and _asking == get_ident():
             yield self
+        done += 1
+        if not done & 63:
+            advance(self)
         (self,)  # one block: see uapycsp.channel.ReadEnd
         return plain(self)
 
@@ -173,8 +180,13 @@ class BufferedChannel(buffered.BufferedChannel):
 class Alternative(alternative.Alternative):
     """As upycsp's, with a selection that is awaited."""
 
+    _done = 0  # selections
+
     @coroutine
     def select(self, fair=False):
+        self._done += 1
+        if not self._done & 63:
+            advance(self)
         return alternative.Alternative.select(self, fair)
         yield
 

@@ -28,7 +28,7 @@ MAPS next_ready | ufuture/micro.py:_drive | for parked in _ready:  # sees what i
 MAPS resume | ufuture/micro.py:_drive | if task.coro.send(None) is me:
 MAPS other_foreign | ufuture/micro.py:_other | parked.queued = True
 MAPS other_later | ufuture/micro.py:_other | parked.victim.cancel()
-MAPS drop | ufuture/micro.py:_drive | _advance(left)
+MAPS drop | ufuture/micro.py:_drive | advance(left)
 MAPS gives_way | ufuture/micro.py:_drive | _push(this)
 MAPS goes_on | ufuture/micro.py:_drive | if _ready and _ready[0].victim is not None:
 MAPS parks | ufuture/micro.py:_drive | if not _ready and not _cancels:

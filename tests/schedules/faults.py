@@ -60,10 +60,10 @@ FAULTS = {
     "select takes the last of the ready guards": (
         "select_of_two_writers",
         CHOICE,
-        "                if ch._writers is not None:\n                    return i\n"
-        "                i += 1\n            return -1\n",
-        "                if ch._writers is not None:\n                    start = i + 1\n"
-        "                i += 1\n            return start - 1\n",
+        "            if ch._writers is not None:\n                return i\n"
+        "            i += 1\n        return -1\n",
+        "            if ch._writers is not None:\n                start = i + 1\n"
+        "            i += 1\n        return start - 1\n",
     ),
     "select looks and posts in two steps": (
         "select_of_two_writers",
