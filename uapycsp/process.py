@@ -426,6 +426,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def _close(self):
         for m in self.members:
             if isinstance(m, Operation):
+                if m.offer is not None:
+                    m.offer.value = POISON  # it has happened: nothing of it is given back
                 m.generator.close()
 
     def _result(self, m):

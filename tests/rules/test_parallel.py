@@ -790,6 +790,39 @@ async def test_poison_of_an_operation_is_raised_when_all_have_ended():
     assert idle(a, b)
 
 
+async def test_what_is_read_beside_a_member_that_fails_is_read():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    reads = [lambda: a.read] + ([lambda: a.read()] if AWAITABLE else [])
+    for read in reads:
+        for waits in (False, True):
+            if not waits:
+                writers = await waiting_writers(a, (1, 2))
+            h = csp.Spawn(reads_beside_failure(read, b))
+            await until(lambda: a.queue_len() == 1)
+            if waits:
+                assert await a.write(1) == 0
+                writers = await waiting_writers(a, (2,))
+            await b.write("fail")
+            assert await join(h) == "failed"
+            assert await a.read() == 2
+            assert await join_all(writers) == [0] * len(writers)
+            assert idle(a, b)
+
+
+@csp.process
+async def reads_beside_failure(read, b):
+    try:
+        await par(read(), fails_when_told(b.read))
+    except ZeroDivisionError:
+        return "failed"
+
+
+@csp.process(propagate=False)
+async def fails_when_told(cin):
+    await cin()
+    raise ZeroDivisionError
+
+
 async def test_an_operation_is_posted_once():
     if not AWAITABLE:
         skip("in plain upycsp an operation happens when it is called")
