@@ -13,6 +13,7 @@ class Group:
 
     exception = None
     poisoned = False
+    _short = False  # see process.unchanged
 
     def begin(self, members):
         self.members = members
@@ -77,6 +78,7 @@ class Group:
         """A member has ended by an exception."""
         if self.exception is None:
             self.exception = exception
+            self._short = isinstance(exception, MemoryError)
 
     def value_of(self, offer):
         """The result of an operation that has ended: a read's value, a write's 0."""

@@ -10,6 +10,11 @@ NEW = const(0)
 STARTED = const(1)
 ENDED = const(2)
 FAILED = const(3)
+SHORT = const(4)  # failed by a MemoryError
+
+# Where there is no memory, one object serves MicroPython for all exceptions: what was kept of a
+# MemoryError may be a StopIteration soon. This one is raised instead.
+NO_MEMORY = MemoryError("memory allocation failed")
 
 _NESTS = (list, tuple)  # made once: there may be no memory for it when a process dies
 
@@ -69,6 +74,11 @@ class BaseProcess:
         except MemoryError:  # it was not claimed, and has no such attribute yet
             pass
         return exception
+
+
+def unchanged(exception, short):
+    """An exception that was kept; short: whether it was a MemoryError then."""
+    return NO_MEMORY if short and not isinstance(exception, MemoryError) else exception
 
 
 def poison_ends(args):

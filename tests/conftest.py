@@ -1,8 +1,15 @@
 """Collects the tests that run inside MicroPython and CPython: see harness/collect.py."""
 
+import signal
+
 import pytest
 
 from harness import collect, interpreters
+
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A shell's background job begins so, and so would all that the tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_pycollect_makemodule(module_path, parent):

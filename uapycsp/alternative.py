@@ -5,10 +5,10 @@
     async with alt as (g, v):         # the same
 """
 
+from ufuture.heap import advance
 from ufuture.loop import engine
 from cspcore.channel import POISON, READ
 from cspcore.choice import Choice, Guard, Skip, Timer  # noqa: F401
-from cspcore.heap import advance
 from uapycsp.wait import NOTHING, Composed, coroutine, give_back, turn
 
 CancelledError = engine.CancelledError

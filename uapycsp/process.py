@@ -17,7 +17,7 @@ from cspcore.choice import End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import is_operation, is_read
-from cspcore.process import BaseProcess, Failures, Ring, maker
+from cspcore.process import NO_MEMORY, BaseProcess, Failures, Ring, maker, unchanged
 from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine, give_back
 
 CancelledError = engine.CancelledError
@@ -28,10 +28,6 @@ NEW = const(4)
 ENDED = const(5)
 FAILED = const(6)
 SHORT = const(7)  # failed by a MemoryError
-
-# Where there is no memory, one object serves MicroPython for all exceptions: what was kept of a
-# MemoryError may be a StopIteration soon. This one is raised instead.
-_NO_MEMORY = MemoryError("memory allocation failed")
 
 alive = Ring()  # the processes that are tasks
 _all_ended = None  # what `run` waits on until there is none
@@ -159,7 +155,7 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         """What it has raised, or None."""
         if self.op < FAILED:
             return None
-        return _kept(self.value, self.op == SHORT)
+        return unchanged(self.value, self.op == SHORT)
 
     def cancel(self):
         """Cancel its task."""
@@ -184,10 +180,6 @@ class _Composite(Process):
             if isinstance(m, Process) and m._group is None:
                 m.forgo(exception)
         return Process.die(self, exception)
-
-
-def _kept(exception, short):
-    return _NO_MEMORY if short and not isinstance(exception, MemoryError) else exception
 
 
 process = maker(Process)
@@ -346,7 +338,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 raise
         self._waits = False
         if self.exception is not None:
-            er = _kept(self.exception, self._short)
+            er = unchanged(self.exception, self._short)
             if not (isinstance(er, CancelledError) and self._all_written()):
                 self._close()
                 raise er
@@ -436,11 +428,6 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         if isinstance(m, Operation):
             return m.result(self)
         return self.value_of(m)
-
-    def fail(self, exception):
-        if self.exception is None:
-            self.exception = exception
-            self._short = isinstance(exception, MemoryError)
 
     def member_ended(self, p):
         if p.op >= FAILED:
@@ -549,8 +536,8 @@ async def _main(group, look):
         await _end_all()
         if _deadlock:
             raise DeadlockError(_deadlock)
-        if _kept(er, short) is not er:
-            raise _NO_MEMORY
+        if unchanged(er, short) is not er:
+            raise NO_MEMORY
         raise
     await _end_all()
     if _deadlock:

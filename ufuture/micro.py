@@ -32,13 +32,7 @@ try:
     import _thread
 except ImportError:
     _thread = None
-try:
-    from cspcore.heap import advance
-except ImportError:  # it is without the libraries here
-
-    def advance(x):
-        pass
-
+from ufuture.heap import advance
 
 CancelledError = core.CancelledError
 TimeoutError = core.TimeoutError

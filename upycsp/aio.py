@@ -13,12 +13,19 @@ from _thread import allocate_lock, get_ident
 
 from cspcore.choice import Guard, Skip, Timer  # noqa: F401
 from cspcore.errors import ChannelPoisonException, DeadlockError, PoisonException  # noqa: F401
-from cspcore.heap import advance
 from cspcore.names import is_operation
 from cspcore.process import maker
 from upycsp import alternative, buffered, channel
 from upycsp.channel import poison_channel  # noqa: F401
 from upycsp import process as _load  # noqa: F401
+
+try:
+    from ufuture.heap import advance
+except ImportError:  # it goes without, but slowly where hundreds of processes fill the heap
+
+    def advance(x):
+        pass
+
 
 _plain = sys.modules["upycsp.process"]
 

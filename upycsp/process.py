@@ -20,7 +20,18 @@ from cspcore.choice import Choice, End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import report
-from cspcore.process import ENDED, FAILED, NEW, STARTED, BaseProcess, Failures, Ring, maker
+from cspcore.process import (
+    ENDED,
+    FAILED,
+    NEW,
+    SHORT,
+    STARTED,
+    BaseProcess,
+    Failures,
+    Ring,
+    maker,
+    unchanged,
+)
 from upycsp import wait
 from upycsp.wait import Given, lock, offers, own, wake_chain
 
@@ -107,9 +118,9 @@ class Process(BaseProcess, Runnable):
             self.retval = self.call()
             self._state = ENDED
         except BaseException as er:
-            self.retval = er  # if not even its ends can be poisoned
-            self._state = FAILED
-            self._note(self.die(er))
+            self._note(er)  # if not even its ends can be poisoned
+            if self.die(er) is None:
+                self._note(None)
 
     def _enter(self):
         with lock:
@@ -126,7 +137,10 @@ class Process(BaseProcess, Runnable):
     def _note(self, exception):
         # It has ended by an exception, or (None) by poison.
         self.retval = exception
-        self._state = ENDED if exception is None else FAILED
+        if exception is None:
+            self._state = ENDED
+        else:
+            self._state = SHORT if isinstance(exception, MemoryError) else FAILED
 
     def _tell(self):
         with lock:
@@ -140,9 +154,9 @@ class Process(BaseProcess, Runnable):
 
     def exception(self):
         """At its end, under lock: what it has ended by, or None. Its value is None then."""
-        if self._state != FAILED:
+        if self._state < FAILED:
             return None
-        er = self.retval
+        er = unchanged(self.retval, self._state == SHORT)
         self.retval = None
         return er
 
@@ -325,7 +339,7 @@ class Parallel(Group, Runnable):
             self._wait(me)
         x = self._results(self.members)
         if self.exception is not None:
-            raise self.exception
+            raise unchanged(self.exception, self._short)
         if self.poisoned:
             raise PoisonException("channel is poisoned")
         return x
@@ -348,7 +362,8 @@ class Parallel(Group, Runnable):
         # Under lock: claim the processes, post the guards. Whom to wake.
         if self.left != _MIXED:
             raise RuntimeError("a process is started once")
-        self.exception = None  # at a member's end there may be no memory to make this attribute
+        self.exception = None  # at a member's end there may be no memory to make these attributes
+        self._short = False
         n = 1  # itself, so that nobody wakes it before it waits
         for m in self.members:
             if _isinstance(m, Process):
@@ -422,7 +437,7 @@ class Parallel(Group, Runnable):
         return me
 
     def member_ended(self, p):
-        if p._state == FAILED:
+        if p._state >= FAILED:
             self.fail(p.exception())
         self.left -= 1
         return None if self.left else self.party()
@@ -508,6 +523,7 @@ class Spawn:
         self._asked = False
         self._ended = False
         self._exception = None
+        self._short = False
         self.later = None  # of the handles whose process has failed: the next one
         self._process = p = self._as_process(p)
         with lock:
@@ -541,12 +557,16 @@ class Spawn:
                 self._interrupted(me)
                 raise
         if self._exception is not None:
-            raise self._exception
+            raise self._raised()
         return p.retval
+
+    def _raised(self):
+        return unchanged(self._exception, self._short)
 
     def member_ended(self, p):
         self._ended = True
         self._exception = er = p.exception()
+        self._short = isinstance(er, MemoryError)
         chain = self._waiting
         self._waiting = None
         o = chain
@@ -618,7 +638,7 @@ def run_group(group, processes):
     if group.deadlock is not None:
         raise DeadlockError(group.deadlock)
     if h is not None:
-        raise h._exception
+        raise h._raised()
     return results if len(processes) > 1 else results[0]
 
 

@@ -45,8 +45,8 @@ FAULTS = {
     ),
     "select takes the last ready guard": (
         "uapycsp", "cspcore/choice.py",
-        "        if self._inputs is not None and not start:\n",
-        "        start = len(self._offers) - 1 if not start else start\n        if False:\n",
+        "        if start or self._inputs is None:\n            return self._look(start)\n",
+        "        return self._look(start or len(self._offers) - 1)\n",
     ),
     "a buffer drops its last value for its first": (
         "uapycsp", "cspcore/buffered.py",

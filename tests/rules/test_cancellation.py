@@ -1207,7 +1207,7 @@ async def test_a_write_or_select_that_timed_out_leaves_nothing():
 
 
 async def test_what_ends_in_time_gives_its_value_and_its_exceptions():
-    for wait_for in waits():
+    for wait_for in long_waits():
         ch = csp.Channel("c")
         (w,) = await waiting_writers(ch, ("in time",))
         assert await wait_for(ch.read()) == "in time"
@@ -1226,7 +1226,7 @@ async def fails():
 
 
 async def test_poison_during_the_time_limit_comes_through():
-    for wait_for in waits():
+    for wait_for in long_waits():
         ch = csp.Channel("c")
 
         async def reads():

@@ -1,8 +1,14 @@
 """Rule 5: failure is loud. A process that dies poisons its ends, and its exception comes out."""
 
+try:
+    import micropython
+except ImportError:
+    pass
+
 import csp
 
 from rules_support import (
+    MICROPYTHON,
     POISONED,
     Log,
     give_from,
@@ -12,6 +18,7 @@ from rules_support import (
     posted,
     raises,
     seq,
+    skip,
     take,
     until,
 )
@@ -346,3 +353,41 @@ async def test_a_write_end_of_a_dead_process_lets_what_is_buffered_be_read():
         log.add(v)
     assert log.items() == [1, 2]
     assert ch.poisoned
+
+
+async def test_a_lack_of_memory_is_told_as_one_whatever_is_raised_after_it():
+    if not MICROPYTHON:
+        skip("its exceptions that find no memory are one object")
+    a = csp.Channel("a")
+    with raises(MemoryError):
+        await par(asks_for_memory(a.write), raises_without_memory(a.read))
+    h = csp.Spawn(asks_for_memory(a.write))
+    await until(h.done)
+    without_memory(next, iter(()))
+    with raises(MemoryError):
+        await join(h)
+
+
+@csp.process
+async def asks_for_memory(cout):
+    error = without_memory(bytearray, 1000)
+    assert isinstance(error, MemoryError)
+    raise error
+
+
+@csp.process
+async def raises_without_memory(cin):
+    async for _ in cin:
+        pass
+    error = without_memory(next, iter(()))
+    assert isinstance(error, StopIteration)
+
+
+def without_memory(f, arg):
+    micropython.heap_lock()
+    try:
+        f(arg)
+    except Exception as er:
+        return er
+    finally:
+        micropython.heap_unlock()
