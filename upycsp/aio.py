@@ -60,50 +60,54 @@ else:
 # Operations, and whatever else is awaited here, are generators that never yield, but to a Parallel
 # that asks what they are. A `yield` at the end that is never reached makes a function a generator.
 
-_asking = None  # the thread whose Parallel asks; guarded by _ask_lock
-_ask_lock = allocate_lock()
+def _operations():
+    # The names around what they make are looked up 70 to 170 instructions sooner than a module's
+    # or an attribute.
+    asking = None  # the thread whose Parallel asks; guarded by lock
+    lock = allocate_lock()
+
+    def guard_of(operation):
+        # The guard that does the same as an un-awaited operation.
+        nonlocal asking
+        with lock:
+            asking = get_ident()
+            try:
+                guard = operation.send(None)
+            finally:
+                asking = None
+        operation.close()
+        return guard
+
+    def reader(plain):
+        # What reads, given how.
+        done = 0  # threads may miss one another's counts, which does no harm
+
+        @coroutine
+        def csp_read(self):
+            nonlocal done
+            if asking and asking == get_ident():
+                yield self
+            done += 1
+            if not done & 63:
+                advance(self)
+            (self,)  # one block: see uapycsp.channel.ReadEnd
+            return plain(self)
+
+        return csp_read
+
+    def writer(plain):
+        @coroutine
+        def csp_write(self, value):
+            if asking and asking == get_ident():
+                yield self.alt_pending_write(value)
+            return plain(self, value)
+
+        return csp_write
+
+    return guard_of, reader, writer
 
 
-def _guard_of(operation):
-    # The guard that does the same as an un-awaited operation.
-    global _asking
-    with _ask_lock:
-        _asking = get_ident()
-        try:
-            guard = operation.send(None)
-        finally:
-            _asking = None
-    operation.close()
-    return guard
-
-
-def _reader(plain):
-    # What reads, given how; a name from around costs 170 instructions less than an attribute.
-    done = 0  # threads may miss one another's counts, which does no harm
-
-    @coroutine
-    def csp_read(self):
-        nonlocal done
-        if _asking and _asking == get_ident():
-            yield self
-        done += 1
-        if not done & 63:
-            advance(self)
-        (self,)  # one block: see uapycsp.channel.ReadEnd
-        return plain(self)
-
-    return csp_read
-
-
-def _writer(plain):
-    @coroutine
-    def csp_write(self, value):
-        if _asking and _asking == get_ident():
-            yield self.alt_pending_write(value)
-        (value,)
-        return plain(self, value)
-
-    return csp_write
+_guard_of, _reader, _writer = _operations()
 
 
 class _Reading:
