@@ -10,7 +10,7 @@ the Unix port and CPython `main.py [run] [key=value ...]` overrides it for one r
 import sys
 
 LIB = "uapycsp"             # uapycsp (coroutines) or upycsp (threads)
-RUN = "commstime"           # commstime, stressed_alt, queues, waiting_queue, quick or all
+RUN = "commstime"           # commstime, stressed_alt, queues, waiting_queue, spawn; quick or all
 FUTURE = "rescheduling"     # what ufuture.create_future() makes: rescheduling or yielding
 
 ON_PC = sys.platform in ("linux", "darwin", "win32")
@@ -37,6 +37,7 @@ if ON_PC:
         },
         "waiting_queue": {"future": "rescheduling,yielding", "waiters": "1-30", "n": 1000,
                           "runs": 100},
+        "spawn": {"form": "parallel,spawn", "at_once": "1,10", "n": 1000, "runs": 20},
     }
     QUICK = {
         "commstime": {"delta": "seq,par,par-proc", "n": 1000, "runs": 7},
@@ -62,6 +63,7 @@ else:
         },
         "waiting_queue": {"future": "rescheduling,yielding", "waiters": "1-10", "n": 100,
                           "runs": 100},
+        "spawn": {"form": "parallel,spawn", "at_once": "1,5", "n": 50, "runs": 20},
     }
     QUICK = {
         "commstime": {"delta": "seq,par,par-proc", "n": 50, "runs": 5},

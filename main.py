@@ -74,8 +74,10 @@ def _benchmark(name):
         from benchmarks import stressed_alt as found
     elif name == "queues":
         from benchmarks import queues as found
-    else:
+    elif name == "waiting_queue":
         from benchmarks import waiting_queue as found
+    else:
+        from benchmarks import spawn as found
     return found
 
 

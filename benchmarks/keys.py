@@ -2,17 +2,17 @@
 
 import config
 
-RUNS = ("commstime", "stressed_alt", "queues", "waiting_queue")
+RUNS = ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn")
 
 # What a key's value is a list of; a key that is not here takes one number.
 _CHOICES = {
     "delta": ("seq", "par", "par-proc"),
-    "form": ("with", "select"),
     "queue": ("deque", "list", "cspcore"),
     "future": ("rescheduling", "yielding"),
     "api": ("plain", "aio"),
 }
-_NUMBERS = ("channels", "writers", "sizes", "waiters")
+_FORMS = {"stressed_alt": ("with", "select"), "spawn": ("parallel", "spawn")}
+_NUMBERS = ("channels", "writers", "sizes", "waiters", "at_once")
 _YES_NO = ("samples", "baselines")
 
 
@@ -52,8 +52,10 @@ def among(key, text, choices):
     return found
 
 
-def value_of(key, text):
-    """What a key's text means; raises Usage."""
+def value_of(key, text, run=None):
+    """What a key's text means, in a run; raises Usage."""
+    if key == "form":
+        return among(key, text, _FORMS[run])
     if key in _CHOICES:
         return among(key, text, _CHOICES[key])
     if key in _NUMBERS:
@@ -85,7 +87,7 @@ def values(name, sizes, given):
     found = {}
     for key in texts:
         if key != "lib":
-            found[key] = value_of(key, str(given.get(key, texts[key])))
+            found[key] = value_of(key, str(given.get(key, texts[key])), name)
     if "channels" in found and len(found["channels"]) != len(found["writers"]):
         raise Usage("channels and writers take equally many numbers")
     return found

@@ -159,3 +159,50 @@ def waiting_queue(csp):
             cout(cin() + 1)
 
     return waits_on_channel, first, second
+
+
+def spawn(csp):
+    """The processes that measure spawn, by form."""
+    process = csp.process
+    Parallel = csp.Parallel
+    Spawn = getattr(csp, "Spawn", None)
+
+    @process
+    def echo(value):
+        return value
+
+    @process
+    def parallel(at_once, n, meter):
+        numbers = list(range(at_once))
+        for _ in range(n // 10):
+            meter.fault(Parallel(*[echo(i) for i in numbers]).run().retval != numbers)
+        while meter.slicing(50, at_once):
+            meter.fault(Parallel(*[echo(i) for i in numbers]).run().retval != numbers)
+        while meter.next():
+            meter.start()
+            for _ in range(n):
+                if Parallel(*[echo(i) for i in numbers]).run().retval != numbers:
+                    meter.fault()
+            meter.stop(n * at_once)
+
+    @process
+    def spawn(at_once, n, meter):
+        numbers = list(range(at_once))
+        for _ in range(n // 10):
+            handles = [Spawn(echo(i)) for i in numbers]
+            for i in numbers:
+                meter.fault(handles[i].join() != i)
+        while meter.slicing(50, at_once):
+            handles = [Spawn(echo(i)) for i in numbers]
+            for i in numbers:
+                meter.fault(handles[i].join() != i)
+        while meter.next():
+            meter.start()
+            for _ in range(n):
+                handles = [Spawn(echo(i)) for i in numbers]
+                for i in numbers:
+                    if handles[i].join() != i:
+                        meter.fault()
+            meter.stop(n * at_once)
+
+    return {"parallel": parallel, "spawn": spawn}

@@ -103,6 +103,26 @@ def test_waiting_queue_has_a_row_for_each_number_of_waiters_and_future(port, lib
 
 
 @pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib", LIBS)
+def test_spawn_has_a_row_for_each_form_and_number_at_once(port, lib):
+    rows, _ = rows_of(port, "spawn", "lib=" + lib, "at_once=1,3", "n=20", "runs=2")
+    for row in rows:
+        check(row, port, "spawn", extras(lib) + ["at_once"])
+        assert (row["lib"], row["n"], row["runs"]) == (lib, 20, 2)
+    forms = ("parallel",) if lib.startswith("thesis") else ("parallel", "spawn")
+    assert [(r["variant"], r["at_once"], r.get("api")) for r in rows] == [
+        (form, at_once, api) for api in apis(lib) for form in forms for at_once in (1, 3)]
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_the_floors_of_spawn_are_tasks_and_threads(port):
+    rows, _ = rows_of(port, "spawn", "lib=floor-asyncio,floor-threads", "n=20", "runs=2",
+                      "at_once=2")
+    assert [(r["lib"], r["variant"], r["at_once"]) for r in rows] == [
+        ("floor-asyncio", "spawn", 2), ("floor-threads", "spawn", 2)]
+
+
+@pytest.mark.parametrize("port", PORTS)
 def test_queues_has_a_row_for_each_size_queue_and_step(port):
     rows, _ = rows_of(port, "queues", "sizes=5,60", "runs=4")
     for row in rows:
@@ -228,6 +248,15 @@ _ASYNC_ALT = """
             return g, broken(v)
     module.Alternative = Alternative
 """
+_ASYNC_PROCESS = """
+    def process(f):
+        if f.__name__ == "echo":
+            async def f(value):
+                return broken(value)
+        return csp.process(f)
+    module.process = process
+"""
+_PLAIN_PROCESS = _ASYNC_PROCESS.replace("async def", "def")
 _PLAIN_ALT = _ASYNC_ALT.replace("async def", "def").replace("await ", "")
 
 
@@ -264,6 +293,15 @@ def test_a_wrong_message_in_stressed_alt_ends_with_status_1(tmp_path, port, lib,
     _is_one_wrong_result(
         _faulty(tmp_path, port, fault, alt, "stressed_alt", "lib=" + lib, "channels=3",
                 "writers=2", "selects=100", "runs=2", "api=plain", "form=select"), "stressed_alt")
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib", LIBS)
+def test_a_wrong_value_in_spawn_ends_with_status_1(tmp_path, port, lib):
+    process = _PLAIN_PROCESS if "upycsp" in lib.split("-") else _ASYNC_PROCESS
+    _is_one_wrong_result(
+        _faulty(tmp_path, port, "repeats", process, "spawn", "lib=" + lib, "form=parallel",
+                "at_once=2", "n=50", "runs=2", "api=plain"), "spawn")
 
 
 @pytest.mark.parametrize("port", PORTS)

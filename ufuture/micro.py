@@ -38,6 +38,11 @@ CancelledError = core.CancelledError
 TimeoutError = core.TimeoutError
 sleep_ms = core.sleep_ms
 
+# Among a module's own names they are found 460 to 820 instructions sooner than as builtins.
+isinstance = isinstance
+len = len
+StopIteration = StopIteration
+
 LIMIT = const(64)  # resumes between two looks at asyncio: its switch adds 0.04 us to each
 WATCH_MS = const(500)
 _STAMPS = const(65536)
@@ -141,6 +146,18 @@ class _Later(Parked):
         self.victim = victim
 
 
+def _tell(owned, task, er):
+    # An owned task has ended: what asyncio calls its state for.
+    global _alive
+    if not _ends_tell:
+        return  # _telling has told it
+    _alive -= 1
+    if isinstance(er, StopIteration):
+        owned.ended(er.value, None)
+    else:
+        owned.ended(None, er)
+
+
 class Owned(Parked):
     """The state of a task that the driver runs. Subclasses define `ended`.
 
@@ -154,8 +171,7 @@ class Owned(Parked):
         if self.cancelled():
             _skip(self)
 
-    def __call__(self, task, er):
-        _tell(self, er)
+    __call__ = _tell
 
     def __bool__(self):
         return True  # as a task's state; never its data when the loop resumes it
@@ -370,24 +386,13 @@ def _drop(n):
             n -= 1
 
 
-def _tell(owned, er):
-    global _alive
-    if not _ends_tell:
-        return  # _telling has told it
-    _alive -= 1
-    if isinstance(er, StopIteration):
-        owned.ended(er.value, None)
-    else:
-        owned.ended(None, er)
-
-
 def _ended(task, er):
     # What asyncio does at the end of a task whose state is callable.
     state = task.state
     if isinstance(state, Owned):  # else it has ended before
         task.state = False
         task.data = er
-        _tell(state, er)
+        _tell(state, task, er)
 
 
 def park_ms(parked, ms):
@@ -461,12 +466,10 @@ def start(owned, coro):
         owned.aside = task
     if _alive >= _room:
         _make_room()
+    if _driver is None:
+        _kick()
     task.state = task.data = owned
-    try:
-        names["wake"](owned)
-    except MemoryError:
-        _skip(owned)
-        raise
+    names["wake"](owned)  # for which there is room and a driver: it takes no memory
     _alive += 1
 
 
