@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	coverage mutation clean
+	perfcheck coverage mutation clean
 
 ARGS ?=
 SECONDS ?= 60
@@ -25,6 +25,9 @@ run: setup ## the four benchmarks in quick sizes, both libraries and the thesis'
 
 test: setup ## all tests, on MicroPython and CPython; ARGS="-k poison" are pytest's
 	@$(python) -m pytest -n 2 $(ARGS)
+
+perfcheck: setup ## instructions per operation, against those kept; ARGS=--update keeps today's
+	@$(python) tools/perfcheck.py $(ARGS)
 
 report: setup ## the thesis's experiments in full, into docs/results
 	@$(python) tools/report.py $(ARGS)

@@ -86,6 +86,7 @@ def _run(name, libraries, values):
     try:
         from benchmarks import harness
         harness.samples = values["samples"]
+        harness.counts_bytes = values["bytes"]
         _benchmark(name).main(libraries, values.get("api"), values)
     except MemoryError as e:
         # MicroPython's own says how much it tried to allocate, which tells nobody anything.

@@ -21,6 +21,8 @@ from benchmarks.chrono import Chrono
 
 # Whether rows are followed by a line with the figure of each run, for who pools several calls.
 samples = False
+# Whether the bytes are counted that an operation allocates, which asks the heap again and again.
+counts_bytes = True
 
 _MEASURES_HEAP = hasattr(gc, "mem_alloc")
 
@@ -143,6 +145,8 @@ class Meter:
         CPython counts none. Nothing is collected meanwhile, except between two of them when the
         heap is half used; what was allocated until then is kept in the count.
         """
+        if not counts_bytes:
+            return False
         if self._left is None:
             self._left = times
             self._sweep()

@@ -13,7 +13,7 @@ _CHOICES = {
 }
 _FORMS = {"stressed_alt": ("with", "select"), "spawn": ("parallel", "spawn")}
 _NUMBERS = ("channels", "writers", "sizes", "waiters", "at_once")
-_YES_NO = ("samples", "baselines")
+_YES_NO = ("samples", "bytes", "baselines")
 
 
 class Usage(Exception):
@@ -69,7 +69,7 @@ def value_of(key, text, run=None):
 
 def of(run):
     """The keys that a run takes, with their values if none are given."""
-    found = {"samples": "no"}
+    found = {"samples": "no", "bytes": "yes"}
     if run != "queues":
         found["lib"] = config.LIB if run in RUNS else "all"
         found["api"] = "plain,aio"

@@ -1,0 +1,164 @@
+"""Counts the instructions that operations take, and compares them with those that are kept.
+
+    python tools/perfcheck.py [name ...]     # status 1 if one takes over 3 % more than before
+    python tools/perfcheck.py --update       # keep what is counted today
+
+Valgrind's callgrind counts what the interpreter executes: the same each time but for 0.1 %, where
+a time would differ by much more on a busy machine. A benchmark runs with two numbers of
+operations, and the difference is divided by theirs, so that starting up does not count. The heap
+is so large that nothing is collected. Threads come in another order each time, which makes up to
+9 %: what looks worse is counted three times, and the least counts. What is kept, in
+benchmarks/instructions.json, is of one interpreter: another version is not compared, which is said
+and is no failure.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from harness import interpreters  # noqa: E402
+
+KEPT = ROOT / "benchmarks" / "instructions.json"
+WORSE = 1.03
+BETTER = 0.97
+HEAP = "12M"
+LIMIT = 600  # seconds, for a hang
+
+# Each warms up with a tenth of its operations. A message of CommsTime is four communications.
+_COMMSTIME = (("commstime", "n={}"), 500, 1500, 4.4)
+_SELECT = (("stressed_alt", "form=select", "selects={}"), 1000, 3000, 1.1)
+_SPAWN = (("spawn", "at_once=10", "n={}"), 50, 150, 11)
+
+# Name: (words of main.py, a number and a larger one of what {} stands for, operations of each).
+MEASURES = {
+    "uapycsp communication, seq": (*_COMMSTIME, "lib=uapycsp", "delta=seq"),
+    "uapycsp communication, par": (*_COMMSTIME, "lib=uapycsp", "delta=par"),
+    "uapycsp communication, par-proc": (*_COMMSTIME, "lib=uapycsp", "delta=par-proc"),
+    "uapycsp select, 5x2": (*_SELECT, "lib=uapycsp", "channels=5", "writers=2"),
+    "uapycsp select, 100x5": (*_SELECT, "lib=uapycsp", "channels=100", "writers=5"),
+    "uapycsp process, Parallel": (*_SPAWN, "lib=uapycsp", "form=parallel"),
+    "uapycsp process, Spawn": (*_SPAWN, "lib=uapycsp", "form=spawn"),
+    "upycsp communication, seq": (*_COMMSTIME, "lib=upycsp", "api=plain", "delta=seq"),
+    "upycsp communication, par": (*_COMMSTIME, "lib=upycsp", "api=plain", "delta=par"),
+    "upycsp.aio communication, seq": (*_COMMSTIME, "lib=upycsp", "api=aio", "delta=seq"),
+    "upycsp select, 5x2": (*_SELECT, "lib=upycsp", "api=plain", "channels=5", "writers=2"),
+    "upycsp process, Parallel": (*_SPAWN, "lib=upycsp", "api=plain", "form=parallel"),
+}
+
+
+class Failed(Exception):
+    """What could not be counted, in a sentence."""
+
+
+def executed(words):
+    """How many instructions the interpreter executes to run main.py with these words."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            "valgrind", "--tool=callgrind", "--fair-sched=yes",
+            "--callgrind-out-file=" + str(pathlib.Path(folder) / "out"),
+            *interpreters.command("micropython", HEAP), "main.py", *words, "runs=1",
+            "bytes=no", "baselines=no",
+        ]
+        done = subprocess.run(command, cwd=ROOT, env=interpreters.environment(), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
+    found = re.findall(r"Collected : (\d+)", done.stderr)
+    if done.returncode or not found:
+        raise Failed("main.py {} failed under valgrind: {}".format(
+            " ".join(words), (done.stderr.strip().splitlines() or ["it said nothing"])[-1]))
+    return max(int(n) for n in found)  # a launcher, too, is counted
+
+
+def count(name):
+    """Instructions per operation."""
+    words, small, large, each, *more = MEASURES[name]
+    few, many = ([w.format(n) for w in words] + more for n in (small, large))
+    return round((executed(many) - executed(few)) / ((large - small) * each))
+
+
+def least(name, before):
+    """The least count of three, if the first is worse than before or there is none."""
+    n = count(name)
+    for _ in range(2):
+        if before is None or n > before * WORSE:
+            n = min(n, count(name))
+    return n
+
+
+def interpreter():
+    """What the counts hold for."""
+    done = subprocess.run(
+        [*interpreters.command("micropython"), "-c",
+         "import sys; print(sys.version, sys.implementation._machine)"],
+        env=interpreters.environment(), text=True, capture_output=True, check=True)
+    return "{} {}".format(done.stdout.strip(), os.uname().machine)
+
+
+def compare(counted, kept):
+    """Print a line for each count; the names of those that got worse, and of those better."""
+    worse, better = [], []
+    for name, n in counted.items():
+        before = kept.get(name)
+        verdict = "new"
+        if before:
+            verdict = "{:+.1f} %".format((n / before - 1) * 100)
+            if n > before * WORSE:
+                worse.append(name)
+                verdict += ", worse"
+            elif n < before * BETTER:
+                better.append(name)
+                verdict += ", better"
+        print("{:<36}{:>9}{:>9}  {}".format(name, n, before or "", verdict))
+    return worse, better
+
+
+def main(arguments=None):
+    """The exit status."""
+    parser = argparse.ArgumentParser(description="Instructions per operation.")
+    parser.add_argument("names", nargs="*", help="which; none: all")
+    parser.add_argument("--update", action="store_true", help="keep what is counted today")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.names if name not in MEASURES]
+    if unknown:
+        print("no measure {!r}; there are: {}".format(unknown[0], "; ".join(MEASURES)))
+        return 2
+    if not shutil.which("valgrind"):
+        print("valgrind is missing (apt-get install valgrind): no instructions were counted")
+        return 0
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {"interpreter": None, "counts": {}}
+    here = interpreter()
+    if kept["interpreter"] != here and not options.update:
+        print("the counts kept are of {}, not of {}: nothing was compared".format(
+            kept["interpreter"], here))
+        return 0
+    names = options.names or list(MEASURES)
+    same = kept["counts"] if kept["interpreter"] == here and not options.update else {}
+    try:
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            counted = dict(zip(names, pool.map(least, names, [same.get(n) for n in names])))
+    except Failed as er:
+        print(er)
+        return 1
+    worse, better = compare(counted, kept["counts"])
+    if options.update:
+        others = kept["counts"] if kept["interpreter"] == here else {}
+        counts = {name: counted.get(name, others.get(name)) for name in MEASURES}
+        kept = {"interpreter": here, "counts": {k: v for k, v in counts.items() if v}}
+        KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+        return 0
+    if better:
+        print("better: keep it with tools/perfcheck.py --update")
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
