@@ -70,10 +70,23 @@ class BaseProcess:
         """It will never be started: its neighbours must not wait for it. As die."""
         exception = self.die(exception)
         try:
-            self._state = ENDED
+            self._group = False
         except MemoryError:  # it was not claimed, and has no such attribute yet
             pass
         return exception
+
+
+class BaseComposite:
+    """What a Parallel or Sequence adds to the process that runs it; `_f` is that body."""
+
+    name = "a Parallel or Sequence"
+
+    def die(self, exception):
+        # The body may not even have begun.
+        for m in self._f.parts():
+            if isinstance(m, BaseProcess) and m._group is None:
+                m.forgo(exception)
+        return BaseProcess.die(self, exception)
 
 
 def unchanged(exception, short):

@@ -6,6 +6,7 @@ from ufuture_support import (
     CancelledError,
     Outcome,
     SkipTest,
+    asyncio,
     raises,
     renew_loop,
     settle,
@@ -13,7 +14,7 @@ from ufuture_support import (
     until,
 )
 
-from uapycsp import Alternative, Channel, Parallel, Spawn, process, run
+from uapycsp import Alternative, Channel, Guard, Parallel, Spawn, process, run
 from ufuture.loop import engine
 
 
@@ -71,6 +72,20 @@ async def test_what_a_parallel_could_not_start_is_not_cancelled_with_the_rest():
         assert ch.queue_len() == 0
         ch.verify()
     assert not a.poisoned and not b.poisoned and c.poisoned
+
+
+async def test_what_was_to_run_in_a_parallel_that_cannot_start_is_not_started_later():
+    a, b, c = Channel("a"), Channel("b"), Channel("c")
+    inner, running = reads(a.read), reads(b.read)
+    h = Spawn(running)
+    await until(lambda: b.queue_len() == 1)
+    with raises(TypeError):
+        await Parallel(cannot_start(), Parallel(inner, running, c.read))
+    assert a.poisoned and not b.poisoned and not c.poisoned
+    with raises(RuntimeError):
+        await inner
+    await b.write("v")
+    assert await h == "v"
 
 
 async def test_a_parallel_that_cannot_claim_its_members_starts_none():
@@ -160,6 +175,30 @@ async def test_a_cancellation_that_is_thrown_into_a_parallel_reaches_its_process
     assert ch.queue_len() == 0
 
 
+async def test_a_cancelled_parallel_waits_for_its_processes_beside_each_operation():
+    a, b, c = Channel("a"), Channel("b"), Channel("c")
+    events = []
+
+    @process
+    async def lingers(cin):
+        try:
+            await cin()
+        finally:
+            for _ in range(5):
+                await sleep_ms(1)
+            events.append("ended")
+
+    async def mixed():
+        await Parallel(lingers(a.read), b.read, c.read(), lingers(a.read), lingers(a.read))
+
+    t = Outcome(mixed())
+    await until(lambda: a.queue_len() == 3 and b.queue_len() == 1 and c.queue_len() == 1)
+    t.cancel()
+    with raises(CancelledError):
+        await t.end()
+    assert events == ["ended"] * 3
+
+
 async def test_what_is_cancelled_and_then_closed_gives_back_and_leaves_once():
     for start in (
         lambda ch: ch.read(),
@@ -219,7 +258,88 @@ async def test_what_one_parallel_has_read_is_not_given_back_to_where_others_read
         await h
 
 
-# The end of a run
+# The end of a process, and of a run
+
+
+async def test_a_process_that_has_ended_keeps_nothing_else_alive():
+    ch = Channel("c")
+    p = reads(ch.read)
+    h = Spawn(p)
+    await until(lambda: ch.queue_len() == 1)
+    others = [Spawn(reads(ch.read)) for _ in range(2)]  # which makes it the head of a queue
+    await until(lambda: ch.queue_len() == 3)
+    for i in range(3):
+        await ch.write(i)
+    assert await h == 0
+    for i in range(2):
+        assert await others[i] == i + 1
+    kept = [value for name, value in p.__dict__.items() if name not in ("future", "value", "op")]
+    assert not [value for value in kept if value not in (None, False, True)], kept
+
+
+def test_a_thread_that_schedules_when_the_run_is_over_gets_false_at_once():
+    try:
+        import _thread
+    except ImportError:
+        raise SkipTest("no threads here")
+    import time
+
+    class Asked(Guard):
+        def enable(self, alt):
+            return False, None
+
+        def disable(self, alt):
+            pass
+
+    guard, ch = Asked(), Channel("c", external=True)
+    alt = Alternative(guard, ch.read)
+
+    @process
+    async def selects():
+        await alt.select()
+
+    @process
+    async def ends(how):
+        h = Spawn(selects())
+        await until(lambda: ch.queue_len() == 1)
+        if how is not None:
+            raise how
+        return h
+
+    for how in (None, Oops, KeyboardInterrupt):
+        renew_loop()
+        if how is None:
+            run(ends(how))
+        else:
+            with raises(how):
+                run(ends(how))
+        answers = []
+        _thread.start_new_thread(lambda: answers.append(alt.schedule(guard, "v")), ())
+        deadline = time.time() + 60
+        while not answers and time.time() < deadline:
+            time.sleep(0.01)
+        assert answers == [False]
+    renew_loop()
+
+
+def test_a_run_leaves_the_tasks_of_others_alone():
+    if not MICROPYTHON:
+        raise SkipTest("a loop ends with its run on CPython")
+    tasks = []
+
+    async def begins():
+        tasks.append(asyncio.create_task(sleeps()))
+
+    async def sleeps():
+        await sleep_ms(1)
+        return "slept"
+
+    async def waits():
+        return await tasks[0]
+
+    renew_loop()
+    run(begins())
+    assert run(waits()) == "slept"
 
 
 def test_a_run_waits_for_the_end_of_what_it_cancels():

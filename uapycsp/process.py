@@ -17,7 +17,15 @@ from cspcore.choice import End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import is_operation, is_read
-from cspcore.process import NO_MEMORY, BaseProcess, Failures, Ring, maker, unchanged
+from cspcore.process import (
+    NO_MEMORY,
+    BaseComposite,
+    BaseProcess,
+    Failures,
+    Ring,
+    maker,
+    unchanged,
+)
 from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine, give_back
 
 CancelledError = engine.CancelledError
@@ -140,14 +148,6 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
             if o is self:
                 ch.withdraw(self)
 
-    def forgo(self, exception):
-        exception = self.die(exception)
-        try:
-            self._group = False
-        except MemoryError:  # it was not claimed, and has no such attribute yet
-            pass
-        return exception
-
     def fail(self, exception):
         """It has ended by an exception, or (None) by poison."""
         if exception is not None:
@@ -173,19 +173,9 @@ class Composite(Awaitable):
     """A Parallel or a Sequence."""
 
 
-class _Composite(Process):
-    # A Parallel or Sequence as a process.
-    name = "a Parallel or Sequence"
-
+class _Composite(BaseComposite, Process):
     def _call(self):
         return self._f._await()
-
-    def die(self, exception):
-        # Its body may not even have begun.
-        for m in self._f.parts():
-            if isinstance(m, Process) and m._group is None:
-                m.forgo(exception)
-        return Process.die(self, exception)
 
 
 process = maker(Process)
@@ -342,7 +332,6 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 self.cancelled()
                 self._close()
                 raise
-        self._waits = False
         if self.exception is not None:
             er = unchanged(self.exception, self._short)
             if not (isinstance(er, CancelledError) and self._all_written()):
@@ -380,8 +369,6 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 m = members[i]
             if isinstance(m, Process):
                 m.forgo(failed)
-            elif isinstance(m, Operation):
-                m.generator.close()
             self.fail(failed)
             self.left -= 1
         if failed is not None:
@@ -517,7 +504,6 @@ def run(*processes):
 
     group = Parallel(*[as_process(p) for p in processes])
     alive.clear()
-    failures.clear()
     _deadlock = None
     _root = group
     try:
@@ -571,7 +557,6 @@ async def _end_all():
             await _parked(_all_ended)
         except CancelledError as er:
             cancelled = er
-        _all_ended = None
     if cancelled is not None:
         raise cancelled
 

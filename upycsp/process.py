@@ -26,6 +26,7 @@ from cspcore.process import (
     NEW,
     SHORT,
     STARTED,
+    BaseComposite,
     BaseProcess,
     Failures,
     Ring,
@@ -80,7 +81,7 @@ class Process(BaseProcess, Runnable):
         self._args = args
 
     def claim(self, group):
-        if self._group is not None or self._state != NEW:
+        if self._group is not None:
             raise RuntimeError("a process is started once")
         self._group = group
         self._state = STARTED
@@ -104,9 +105,10 @@ class Process(BaseProcess, Runnable):
 
     def fail(self, exception):
         """It can't be started: that is its end. Returns the exception."""
+        group = self._group
         self._note(self.forgo(exception))
         with lock:
-            party = self._group.member_ended(self)
+            party = group.member_ended(self)
         wake_chain(party)
         return exception
 
@@ -167,23 +169,13 @@ def _unlink(p):
     p._older = p._newer = None
 
 
-class _Composite(Process):
-    # A Parallel or Sequence as a process.
-    name = "a Parallel or Sequence"
-
+class _Composite(BaseComposite, Process):
     def __init__(self, body):
         Process.__init__(self, body)
 
     def call(self):
         self._f.retval = value = self._f.wait_all()
         return value
-
-    def die(self, exception):
-        # Its body may not even have begun.
-        for m in self._f.parts():
-            if isinstance(m, Process) and m._group is None:
-                m.forgo(exception)
-        return Process.die(self, exception)
 
 
 process = maker(Process)
@@ -347,7 +339,7 @@ class Parallel(Group, Runnable):
     def _forgo_all(self, exception):
         # None was started, for want of memory.
         for m in self.members:
-            if isinstance(m, Process) and m._state == STARTED and m._group is self:
+            if isinstance(m, Process) and m._group is self:
                 m.forgo(exception)
 
     def _results(self, members):

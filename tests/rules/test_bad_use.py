@@ -112,11 +112,20 @@ async def test_a_negative_capacity_is_a_value_error():
 
 async def test_parallel_of_something_that_is_no_process_is_a_type_error():
     ch = csp.Channel("c")
-    for bad in (None, 1, "process", object(), ch, [returns(1)], ordinary, returns, csp.Skip()):
+    for bad in (
+        None, 1, "process", object(), ch, [returns(1)], ordinary, returns, csp.Skip(), Sends(),
+    ):
         with raises(TypeError) as e:
             await par(bad)
         assert sentence(e.value)
     assert idle(ch)
+
+
+class Sends:
+    """Half a coroutine."""
+
+    def send(self, value):
+        pass
 
 
 async def test_parallel_with_one_bad_member_starts_nothing():
