@@ -180,23 +180,24 @@ async def test_a_cancelled_parallel_waits_for_its_processes_beside_each_operatio
     events = []
 
     @process
-    async def lingers(cin):
+    async def lingers(cin, turns):
         try:
             await cin()
         finally:
-            for _ in range(5):
+            for _ in range(turns):
                 await sleep_ms(1)
-            events.append("ended")
+            events.append(turns)
 
     async def mixed():
-        await Parallel(lingers(a.read), b.read, c.read(), lingers(a.read), lingers(a.read))
+        members = [lingers(a.read, turns) for turns in (1, 10, 20)]
+        await Parallel(b.read, c.read(), *members)
 
     t = Outcome(mixed())
     await until(lambda: a.queue_len() == 3 and b.queue_len() == 1 and c.queue_len() == 1)
     t.cancel()
     with raises(CancelledError):
         await t.end()
-    assert events == ["ended"] * 3
+    assert events == [1, 10, 20]
 
 
 async def test_what_is_cancelled_and_then_closed_gives_back_and_leaves_once():
