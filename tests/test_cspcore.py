@@ -19,7 +19,7 @@ from cspcore.channel import (
 )
 from cspcore.choice import Choice, End, WriteGuard
 from cspcore.errors import PoisonException
-from cspcore.process import ENDED, BaseProcess, Failures, maker
+from cspcore.process import BaseProcess, Failures, maker
 
 
 class ReadEnd(End):
@@ -904,7 +904,7 @@ def test_failures_are_kept_in_their_order_until_asked_for():
         assert noted(failures) == handles[:gone] + handles[gone + 1 :] + [last]
 
 
-def test_what_will_never_be_started_has_ended():
+def test_what_will_never_be_started_has_poisoned_its_ends_and_belongs_to_nobody():
     channels = [channel() for _ in range(3)]
     ends = []
     for ch in channels:
@@ -914,7 +914,7 @@ def test_what_will_never_be_started_has_ended():
     p._args = (ends[0], 7, [ends[1], (None, ends[2])])
     error = KeyError("why")
     assert p.forgo(error) is error
-    assert p._state == ENDED and all(is_poisoned(ch) for ch in channels)
+    assert p._group is False and all(is_poisoned(ch) for ch in channels)
     assert p.forgo(PoisonException()) is None
 
 
