@@ -7,10 +7,9 @@ from cspcore.choice import End
 from cspcore.errors import PoisonException
 
 NEW = const(0)
-STARTED = const(1)
-ENDED = const(2)
-FAILED = const(3)
-SHORT = const(4)  # failed by a MemoryError
+ENDED = const(1)
+FAILED = const(2)
+SHORT = const(3)  # failed by a MemoryError
 
 # Where there is no memory, one object serves MicroPython for all exceptions: what was kept of a
 # MemoryError may be a StopIteration soon. This one is raised instead.

@@ -25,7 +25,6 @@ from cspcore.process import (
     FAILED,
     NEW,
     SHORT,
-    STARTED,
     BaseComposite,
     BaseProcess,
     Failures,
@@ -84,7 +83,7 @@ class Process(BaseProcess, Runnable):
         if self._group is not None:
             raise RuntimeError("a process is started once")
         self._group = group
-        self._state = STARTED
+        self._state = NEW
         self._me = self._older = self._newer = None
         self.retval = None  # or, if its state is FAILED, the exception until its group knows it
 
