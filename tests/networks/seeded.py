@@ -5,6 +5,7 @@
 Each is one change to the text of one file; the seeds are fixed, threads do as they please.
 """
 
+import argparse
 import pathlib
 import shutil
 import sys
@@ -188,7 +189,13 @@ def hunt(name, most=MOST):
     return tried, said
 
 
-def main(names):
+def main(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="name", help="a fault; none: all of them")
+    names = parser.parse_args(words).names
+    for name in names:
+        if name not in FAULTS:
+            parser.error("no fault is named {!r}; there are: {}".format(name, ", ".join(FAULTS)))
     missed = 0
     for name in names or FAULTS:
         tried, said = hunt(name)

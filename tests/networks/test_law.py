@@ -347,3 +347,10 @@ def test_a_fault_in_a_library_is_caught(name, monkeypatch):
 @pytest.mark.parametrize("name", list(seeded.FAULTS))
 def test_each_fault_can_be_seeded(name, tmp_path):
     seeded.copy(tmp_path, *seeded.FAULTS[name][1:])
+
+
+def test_a_fault_that_is_not_there_is_told(capsys):
+    with pytest.raises(SystemExit) as ended:
+        seeded.main(["no such fault"])
+    assert ended.value.code == 2
+    assert "no fault is named 'no such fault'; there are: " in capsys.readouterr().err
