@@ -25,8 +25,35 @@ NETWORKS = ("busy", "buffered", "idle", "choices", "nests", "computing", "dozing
 VARIANTS = ("uapycsp", "upycsp", "upycsp.aio") if support.FULL else ("uapycsp", "upycsp")
 
 
-def interrupt(words, number, seed, least=0, longest=0.02):
-    """Runs ctrlc.py and interrupts it after each GO; its status and what it said at last."""
+def threads_of(pid):
+    """{thread: (its state, how often it gave up a processor)} of a process."""
+    threads = {}
+    for thread in os.listdir("/proc/{}/task".format(pid)):
+        with open("/proc/{}/task/{}/status".format(pid, thread)) as file:
+            lines = dict(line.split(":\t", 1) for line in file if ":\t" in line)
+        threads[int(thread)] = lines["State"][0], lines["voluntary_ctxt_switches"]
+    return threads
+
+
+def wait_until_asleep(pid):
+    """Until no thread of a process runs, and its main one has slept for 50 ms at a stretch."""
+    after = {}
+    for _ in range(400):
+        try:
+            before = threads_of(pid)
+            time.sleep(0.05)
+            after = threads_of(pid)
+        except OSError:  # a thread has ended meanwhile
+            continue
+        states = {state for state, _ in [*before.values(), *after.values()]}
+        if states == {"S"} and before[pid] == after[pid]:
+            return
+    raise support.Silent("its threads never slept: {}".format(after))
+
+
+def interrupt(words, number, seed, ready=lambda pid: None, longest=0.02):
+    """Runs ctrlc.py and interrupts it after each GO, as soon as ready(its process) returns and a
+    moment more; its status and what it said at last."""
     moments = random.Random(seed)
     process = subprocess.Popen(
         words,
@@ -42,7 +69,8 @@ def interrupt(words, number, seed, least=0, longest=0.02):
             line = support.line_of(process, 20, said)
             said.append(line)
             if line == "GO":
-                time.sleep(least + moments.random() * longest)
+                ready(process.pid)
+                time.sleep(moments.random() * longest)
                 os.kill(process.pid, number)
             elif not line:
                 return process.wait(10), [text for text in said if text not in ("GO", "OK")]
@@ -96,7 +124,7 @@ def test_on_a_board_an_interrupt_at_any_moment_leaves_nothing(tmp_path, variant,
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "uapycsp"])
 def test_a_thread_that_does_not_end_is_waited_for_half_a_second(tmp_path, variant):
     words = [interpreters.cpython(), "-u", *script(variant, "deaf", "", tmp_path, 3)]
-    expect(interrupt(words, signal.SIGINT, "deaf", 0.1))
+    expect(interrupt(words, signal.SIGINT, "deaf", lambda pid: time.sleep(0.1)))
 
 
 @pytest.mark.parametrize("network", ["waiting", "dozing"])
@@ -106,6 +134,8 @@ def test_on_the_unix_port_an_interrupt_while_all_wait_leaves_nothing(tmp_path, v
     if not micropython:
         pytest.skip("no MicroPython")
     words = [micropython, "-X", "heapsize=2M", *script(variant, network, "", tmp_path)]
-    expect(interrupt(words, signal.SIGINT, network, 0.1))
+    if not os.path.exists("/proc/self/task"):
+        pytest.skip("no /proc tells whether a thread sleeps")
+    expect(interrupt(words, signal.SIGINT, network, wait_until_asleep))
 
 
