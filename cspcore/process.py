@@ -6,10 +6,9 @@ from cspcore.channel import const
 from cspcore.choice import End
 from cspcore.errors import PoisonException
 
-NEW = const(0)
-ENDED = const(1)
-FAILED = const(2)
-SHORT = const(3)  # failed by a MemoryError
+WELL = const(0)  # not ended, or not by an exception
+FAILED = const(1)
+SHORT = const(2)  # failed by a MemoryError
 
 # Where there is no memory, one object serves MicroPython for all exceptions: what was kept of a
 # MemoryError may be a StopIteration soon. This one is raised instead.

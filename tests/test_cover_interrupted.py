@@ -324,9 +324,9 @@ def test_the_processes_of_an_interrupted_parallel_go_on_and_tell_nobody_of_their
     def reads(cin):
         return cin()
 
-    for guards in ([], [a.read]):
+    for before, behind in ([], []), ([a.read], []), ([], [a.read]):
         with interrupted(lambda: until(lambda: b.queue_len() == 1)):
-            Parallel(*guards + [reads(b.read)]).run()
+            Parallel(*before + [reads(b.read)] + behind).run()
         assert (a.queue_len(), b.queue_len()) == (0, 1)
         b.write(1)
         until(lambda: kept.counts()[1] == 0)

@@ -1,4 +1,4 @@
-"""uapycsp imported by a task of a loop that runs already."""
+"""Imports at odd times: uapycsp by a task of a loop that runs; all of upycsp before a thread."""
 
 import pytest
 
@@ -155,3 +155,31 @@ def test_a_network_runs_in_the_round_that_imports_the_library(tmp_path, port, wh
     script.write_text(_HEAD.format(root=str(ROOT)) + _BODIES[who])
     status, output, errors = run(port, str(script))
     assert (status, output) == (0, "[0, 1, 2, 3, 4]\n"), output + errors
+
+
+_THREADS = """
+import sys
+sys.path.insert(0, {root!r})
+from upycsp import process, run
+
+seen = []
+
+@process
+def looks():
+    import upycsp
+    loaded = upycsp.__dict__
+    seen.append([name for name in upycsp.__all__ if name != "plugnplay" and name not in loaded])
+
+print(len([name for name in sys.modules if name == "upycsp.buffered"]))
+run(looks())
+run(looks(), looks())
+print(seen)
+"""
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_no_thread_of_a_process_finds_a_name_of_upycsp_that_is_not_loaded(tmp_path, port):
+    script = tmp_path / "threads.py"
+    script.write_text(_THREADS.format(root=str(ROOT)))
+    status, output, errors = run(port, str(script))
+    assert (status, output) == (0, "0\n[[], [], []]\n"), output + errors

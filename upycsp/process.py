@@ -21,10 +21,9 @@ from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import report
 from cspcore.process import (
-    ENDED,
     FAILED,
-    NEW,
     SHORT,
+    WELL,
     BaseComposite,
     BaseProcess,
     Failures,
@@ -71,7 +70,7 @@ class Process(BaseProcess, Runnable):
     # One is often made for each message: what is not known before it starts stands in the class
     # (ten attributes take 9200 instructions to make, six 4200, two 900). `claim` makes
     # all that is stored in the end, when there may be no memory.
-    _state = NEW
+    _state = WELL
     _group = None
     _me = None  # the offer of its thread
 
@@ -83,7 +82,7 @@ class Process(BaseProcess, Runnable):
         if self._group is not None:
             raise RuntimeError("a process is started once")
         self._group = group
-        self._state = NEW
+        self._state = WELL
         self._me = self._older = self._newer = None
         self.retval = None  # or, if its state is FAILED, the exception until its group knows it
 
@@ -117,7 +116,6 @@ class Process(BaseProcess, Runnable):
             if self._older is not None:
                 self._enter()
             self.retval = self.call()
-            self._state = ENDED
         except BaseException as er:
             self._note(er)  # if not even its ends can be poisoned
             if self.die(er) is None:
@@ -139,7 +137,7 @@ class Process(BaseProcess, Runnable):
         # It has ended by an exception, or (None) by poison.
         self.retval = exception
         if exception is None:
-            self._state = ENDED
+            self._state = WELL
         else:
             self._state = SHORT if isinstance(exception, MemoryError) else FAILED
 

@@ -165,6 +165,19 @@ async def posts_both(cin, cout):
     await par(cin, cout.alt_pending_write(1))
 
 
+def test_members_of_a_parallel_of_write_guards_alone_are_reported_with_their_process():
+    a, b = channels("ab")
+    with raises(csp.DeadlockError) as e:
+        csp.run(writes_both(a.write, b.write))
+    assert str(e.value) == "1 process waits: writes_both writes a or writes b", str(e.value)
+    assert idle(a, b)
+
+
+@csp.process
+async def writes_both(cout0, cout1):
+    await par(cout0.alt_pending_write(1), cout1.alt_pending_write(2))
+
+
 def test_waiting_for_a_spawned_process_that_waits_is_a_deadlock():
     (a,) = channels("a")
     with raises(csp.DeadlockError) as e:

@@ -32,6 +32,13 @@ async def test_what_a_failed_sequence_does_not_start_poisons_its_ends():
     assert a.poisoned and b.poisoned and c.poisoned
 
 
+async def test_what_a_failed_sequence_has_run_keeps_its_ends():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    with raises(Oops):
+        await compose(csp.Sequence, returns(0, a.read), fails(b.read), returns(1))
+    assert b.poisoned and not a.poisoned
+
+
 async def test_a_sequence_inside_a_sequence_has_its_own_results():
     inner = csp.Sequence(returns(1), csp.Parallel(returns(2), returns(3)))
     assert await compose(csp.Sequence, returns(0), inner) == [0, [1, [2, 3]]]
