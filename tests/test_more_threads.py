@@ -1,7 +1,7 @@
 """upycsp, further: who runs on which thread, what can't be started, what an interrupt ends."""
 
 import sys
-from _thread import allocate_lock, get_ident
+from _thread import allocate_lock, get_ident, start_new_thread
 
 import uthreading
 from cspcore.channel import DEAD, DRAINED, WAITING
@@ -519,6 +519,57 @@ def test_a_watchdog_without_memory_looks_again_later():
         return a.read()
 
     assert "looks" in raises(DeadlockError, run, looks())
+
+
+def waits_in_run(ident):
+    with WAIT.lock:
+        me = WAIT.offers.get(ident)
+        return me is not None and me.on in PROCESS._runs
+
+
+def test_a_run_that_has_not_started_its_processes_is_no_deadlock():
+    ch = Channel("c")
+    found = []
+    plain = PROCESS._start_watch
+
+    def looks():
+        until(lambda: ch.queue_len() == 1)
+        with WAIT.lock:
+            found.append((PROCESS._alive.is_empty(), PROCESS._find_deadlock()))
+        plain()
+
+    def runs():  # on a thread that uthreading does not know
+        try:
+            found.append(run(returns(1)))
+        finally:
+            ch.write("ended")
+
+    with replaced(PROCESS, "_start_watch", looks):
+        start_new_thread(runs, ())
+        assert ch.read() == "ended"
+    assert found == [(True, None), 1]
+
+
+def test_a_main_thread_that_runs_may_end_the_wait_of_others():
+    ch = Channel("c")
+    got = []
+    t = uthreading.Thread(target=lambda: got.append(run(reads(ch.read))))
+    t.start()
+    until(lambda: ch.queue_len() == 1 and waits_in_run(t.ident))
+    with WAIT.lock:
+        assert PROCESS._find_deadlock() is None
+    ch.write(1)
+    t.join()
+    assert got == [1]
+
+
+def test_the_watchdog_sleeps_between_two_looks():
+    looks = []
+    start = clock.ticks_ms()
+    with replaced(PROCESS, "_find_deadlock", lambda: looks.append(None)):
+        run(selects(Timer(ms=700)))
+    passed = clock.ticks_diff(clock.ticks_ms(), start)
+    assert len(looks) <= passed // 500 + 1
 
 
 # Interrupts
