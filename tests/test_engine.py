@@ -62,6 +62,34 @@ async def test_an_owned_task_that_asyncio_resumed_last_tells_its_end_once():
     assert t.ends == f.ends == 1
 
 
+async def test_an_owned_task_is_counted_until_its_end_however_that_comes():
+    if not MICROPYTHON:
+        raise SkipTest("CPython's asyncio has its own room")
+    others = engine._alive
+
+    async def cancelled():
+        t = Outcome(sleep_long())
+        await settle()
+        assert engine._alive == others + 1
+        engine.cancel(t)
+        await t.end()
+
+    async def cancelled_at_once():
+        t = Outcome(sleep_long())
+        engine.cancel(t)
+        await t.end()
+
+    assert await Outcome(returns(1)).end() == 1
+    assert engine._alive == others
+    with raises(KeyError):
+        await Outcome(fails(KeyError("k"))).end()
+    assert engine._alive == others
+    for end in cancelled, cancelled_at_once:
+        with raises(CancelledError):
+            await end()
+        assert engine._alive == others
+
+
 async def test_an_owned_task_may_wait_for_all_that_asyncio_has():
     event = asyncio.Event()
     order = []

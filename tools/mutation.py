@@ -71,12 +71,13 @@ _THREAD_SCHEDULES = (
     "tests/schedules/explore.py interrupted_read_woken interrupted_write_woken"
     " interrupted_select_woken interrupted_parallel_woken interrupted_join_woken parallel_reads"
     " two_writers parallel_meets_select select_meets_select spawn_that_fails timer_and_cancel", 20)
+_OLD = (_PYTEST + "tests/test_engine_old.py", 60)
 _TASK_SCHEDULES = (_PYTEST + "tests/schedules/test_schedules_tasks_micro.py", 30)
 LAST = [
     ("cspcore/*.py", [_MEMORY, _THREAD_SCHEDULES]),
     ("upycsp/*.py", [_MEMORY, _THREAD_SCHEDULES]),
     ("uapycsp/*.py", [_MEMORY, _TASK_SCHEDULES]),
-    ("ufuture/micro.py", [_MEMORY, _TASK_SCHEDULES]),
+    ("ufuture/micro.py", [_OLD, _MEMORY, _TASK_SCHEDULES]),
     ("*", []),
 ]
 DEFAULT = """
