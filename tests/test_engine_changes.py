@@ -763,3 +763,90 @@ async def test_a_report_reaches_the_handler_of_the_loop():
         {"message": "exception in a task", "exception": er, "future": "task"},
         {"message": "said", "exception": er, "future": "task"},
     ]
+
+
+# What comes after what, at the ends of rounds
+
+
+async def test_the_cancellation_comes_first_wherever_the_driver_s_round_ends():
+    # A round ends after LIMIT resumes: then asyncio's tasks have their turn.
+    on_micropython()
+    ended = []
+
+    async def is_always_ready():
+        while not ended:
+            await behind(Place())
+
+    other = Outcome(is_always_ready())
+    for turns in range(130):
+        p = Place("p")
+
+        async def goes_on_and_waits():
+            for _ in range(turns):
+                await behind(Place())
+            engine.cancel_later()
+            await p.wait()
+
+        async def pairs():
+            while not t.ends:
+                if p.waits():
+                    p.wake()
+                await sleep_ms(0)
+
+        t = Outcome(goes_on_and_waits())
+        partner = Foreign(pairs())
+        with raises(CancelledError):
+            await t.end()
+        await partner.end()
+        assert p.cancels in ([], [False]), turns
+    ended.append(True)
+    await other.end()
+
+
+async def test_who_parks_behind_a_sleeper_that_is_due_lets_it_run_first():
+    on_micropython()  # elsewhere it is not woken until the loop looks at its timers
+
+    @engine.coroutine
+    def park_behind(place, owned):
+        yield engine.park_behind(place, owned)
+
+    async def sleeps(ms):
+        await sleep_ms(ms)
+        return "slept"
+
+    async def parks(owned):
+        block_ms(10)
+        await park_behind(Place("p"), owned)
+        return owned.ends
+
+    for kind in KINDS:
+        sleeper = Outcome(sleeps(5))
+        await sleep_ms(0)
+        t = kind(parks(sleeper))
+        assert await t.end() == 1
+        assert await sleeper.end() == "slept"
+
+
+async def test_one_thread_asks_many_times_and_nothing_is_polled_when_nobody_listens():
+    try:
+        import uthreading
+    except ImportError:
+        raise SkipTest("no threads")
+    calls = []
+    answers = []
+
+    def asks():
+        for i in range(20):
+            answers.append(engine.ask(calls.append, i))
+        answers.append(engine.ask(len, calls))
+
+    engine.listen()
+    t = uthreading.Thread(target=asks)
+    t.start()
+    await until(lambda: len(answers) == 21)
+    t.join()
+    engine.unlisten()
+    await settle()
+    assert calls == list(range(20)) and answers[20] == 20
+    if MICROPYTHON:
+        assert not engine.core._io_queue.map
