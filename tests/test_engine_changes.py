@@ -850,3 +850,21 @@ async def test_one_thread_asks_many_times_and_nothing_is_polled_when_nobody_list
     assert calls == list(range(20)) and answers[20] == 20
     if MICROPYTHON:
         assert not engine.core._io_queue.map
+
+
+async def test_a_task_that_can_not_be_made_leaves_no_coroutine_open():
+    if MICROPYTHON:
+        raise SkipTest("only another loop's factory can refuse")
+
+    def refuses(*args, **kwargs):
+        raise RuntimeError("no more tasks")
+
+    loop = asyncio.get_running_loop()
+    coro = sleep_long()
+    loop.set_task_factory(refuses)
+    try:
+        with raises(RuntimeError):
+            Outcome(coro)
+    finally:
+        loop.set_task_factory(None)
+    assert coro.cr_frame is None

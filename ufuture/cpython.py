@@ -67,8 +67,6 @@ class _LateWait(_Wait):
 class Owned(Parked):
     """The record of a task that this library started. Subclasses define `ended`."""
 
-    serves = False  # nothing serves as `me` here
-
     task = None
 
     def ended(self, value, exception):
@@ -207,7 +205,6 @@ def unpark():
     """What the running task has just parked on; it waits there no more."""
     wait = asyncio.current_task().csp_wait
     parked = wait.parked
-    wait._asyncio_future_blocking = False
     wait.parked = None
     parked.future = None
     return parked
