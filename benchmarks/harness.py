@@ -185,6 +185,11 @@ def _number(value):
     return "null" if value is None else "{:.3f}".format(value)
 
 
+def _cell(value, decimals=3):
+    # A product of matrices takes so long that its decimals would only push the columns apart.
+    return "{:.{}f}".format(value, 0 if value >= 100000 else decimals)
+
+
 def _ratio(other, own):
     if not own or not other:
         return ""
@@ -196,9 +201,10 @@ def _ratio(other, own):
 class Table:
     """Prints a benchmark's rows as they come, each with its RESULT line."""
 
-    def __init__(self, bench, unit):
+    def __init__(self, bench, unit, against="against the thesis's"):
         self._bench = bench
         self._unit = unit
+        self._against = against
         self._medians = {}
         self._begun = False
 
@@ -210,13 +216,14 @@ class Table:
             port(), version(),
             "no heap limit" if size is None else "heap {} bytes".format(size),
             cpus() or "unknown"))
-        print("{:<28}{:<20}{:>8}{:>10}{:>10}{:>10}{:>10}{:>9}  {}".format(
+        print("{:<28}{:<20}{:>8}{:>10}{:>10}{:>10}{:>10}{:>11}  {}".format(
             "library", "variant", extra or "", "min", "median", "avg", "max", "bytes",
-            "against the thesis's"))
+            self._against))
 
     def row(self, lib, variant, n, meter, api=None, extra=None, base=None):
         """Prints a row. `extra` is a (name, value) that the benchmark adds; `base` the (library,
-        variant) of the row to compare with. Raises WrongResult where the meter counted faults."""
+        variant) of the row to compare with, or (library, variant, extra) where its extra is
+        another. Raises WrongResult where the meter counted faults."""
         if meter.faults:
             raise WrongResult("{}: {} of the messages checked were wrong".format(
                 meter.title, meter.faults))
@@ -226,12 +233,14 @@ class Table:
         middle = median(us)
         self._medians[(lib, variant, extra)] = middle
         against = ""
-        if base and (base[0], base[1], extra) in self._medians:
-            against = _ratio(self._medians[(base[0], base[1], extra)], middle)
-        print("{:<28}{:<20}{:>8}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>9}  {}".format(
+        if base and len(base) == 2:
+            base += (extra,)
+        if base in self._medians:
+            against = _ratio(self._medians[base], middle)
+        print("{:<28}{:<20}{:>8}{:>10}{:>10}{:>10}{:>10}{:>11}  {}".format(
             lib + (" " + api if api else ""), variant, extra[1] if extra else "",
-            min(us), middle, sum(us) / len(us), max(us),
-            "" if meter.bytes_per_op is None else "{:.1f}".format(meter.bytes_per_op), against))
+            _cell(min(us)), _cell(middle), _cell(sum(us) / len(us)), _cell(max(us)),
+            "" if meter.bytes_per_op is None else _cell(meter.bytes_per_op, 1), against))
         fields = [
             ("bench", json.dumps(self._bench)),
             ("lib", json.dumps(lib)),
