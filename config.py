@@ -10,7 +10,8 @@ the Unix port and CPython `main.py [run] [key=value ...]` overrides it for one r
 import sys
 
 LIB = "uapycsp"             # uapycsp (coroutines) or upycsp (threads)
-RUN = "commstime"           # commstime, stressed_alt, queues, waiting_queue, spawn; quick or all
+# commstime, stressed_alt, queues, waiting_queue, spawn, workers, matmul; quick or all
+RUN = "commstime"
 FUTURE = "rescheduling"     # what ufuture.create_future() makes: rescheduling or yielding
 
 ON_PC = sys.platform in ("linux", "darwin", "win32")
@@ -38,6 +39,11 @@ if ON_PC:
         "waiting_queue": {"future": "rescheduling,yielding", "waiters": "1-30", "n": 1000,
                           "runs": 100},
         "spawn": {"form": "parallel,spawn", "at_once": "1,10", "n": 1000, "runs": 20},
+        "workers": {
+            "work": "none,sqrt,fib,recursive,blocks", "n": "2000,2000,1000,24,200",
+            "emitter": "bytecode,native,viper", "workers": "1,2,4", "runs": 5,
+        },
+        "matmul": {"size": 200, "element": "int,float", "workers": "1,2,4,8", "runs": 3},
     }
     QUICK = {
         "commstime": {"delta": "seq,par,par-proc", "n": 1000, "runs": 7},
@@ -64,6 +70,11 @@ else:
         "waiting_queue": {"future": "rescheduling,yielding", "waiters": "1-10", "n": 100,
                           "runs": 100},
         "spawn": {"form": "parallel,spawn", "at_once": "1,5", "n": 50, "runs": 20},
+        "workers": {
+            "work": "none,sqrt,fib,recursive,blocks", "n": "50,50,50,8,5",
+            "emitter": "bytecode,native,viper", "workers": "1,2", "runs": 5,
+        },
+        "matmul": {"size": 40, "element": "int,float", "workers": "1,2,4", "runs": 3},
     }
     QUICK = {
         "commstime": {"delta": "seq,par,par-proc", "n": 50, "runs": 5},

@@ -76,6 +76,10 @@ def _benchmark(name):
         from benchmarks import queues as found
     elif name == "waiting_queue":
         from benchmarks import waiting_queue as found
+    elif name == "workers":
+        from benchmarks import workers as found
+    elif name == "matmul":
+        from benchmarks import matmul as found
     else:
         from benchmarks import spawn as found
     return found

@@ -2,7 +2,7 @@
 
 import config
 
-RUNS = ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn")
+RUNS = ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn", "workers", "matmul")
 
 # What a key's value is a list of; a key that is not here takes one number.
 _CHOICES = {
@@ -10,9 +10,12 @@ _CHOICES = {
     "queue": ("deque", "list", "cspcore"),
     "future": ("rescheduling", "yielding"),
     "api": ("plain", "aio"),
+    "work": ("none", "sqrt", "fib", "recursive", "blocks"),
+    "emitter": ("bytecode", "native", "viper"),
+    "element": ("int", "float"),
 }
 _FORMS = {"stressed_alt": ("with", "select"), "spawn": ("parallel", "spawn")}
-_NUMBERS = ("channels", "writers", "sizes", "waiters", "at_once")
+_NUMBERS = ("channels", "writers", "sizes", "waiters", "at_once", "workers")
 _YES_NO = ("samples", "bytes", "baselines")
 
 
@@ -58,7 +61,7 @@ def value_of(key, text, run=None):
         return among(key, text, _FORMS[run])
     if key in _CHOICES:
         return among(key, text, _CHOICES[key])
-    if key in _NUMBERS:
+    if key in _NUMBERS or (run, key) == ("workers", "n"):
         return _numbers(key, text)
     if key in _YES_NO:
         return among(key, text, ("yes", "no"))[0] == "yes"
@@ -80,6 +83,21 @@ def of(run):
     return found
 
 
+def _of_each_work(texts, given, found):
+    # The numbers of messages, one for each work: those given, of which one is for all of them,
+    # else those that stand beside the names in the configuration.
+    if "n" in given:
+        numbers = found["n"]
+        if len(numbers) == 1:
+            numbers *= len(found["work"])
+    else:
+        beside = dict(zip(texts["work"].split(","), found["n"]))
+        numbers = [beside[name] for name in found["work"] if name in beside]
+    if len(numbers) != len(found["work"]):
+        raise Usage("n takes one number, or as many as work takes names")
+    return numbers
+
+
 def values(name, sizes, given):
     """The value of each of a benchmark's keys but lib, checked."""
     texts = of(name)
@@ -90,4 +108,6 @@ def values(name, sizes, given):
             found[key] = value_of(key, str(given.get(key, texts[key])), name)
     if "channels" in found and len(found["channels"]) != len(found["writers"]):
         raise Usage("channels and writers take equally many numbers")
+    if "work" in found:
+        found["n"] = _of_each_work(texts, given, found)
     return found

@@ -5,7 +5,8 @@ import config
 LIBRARIES = ("uapycsp", "upycsp")
 THESIS = ("thesis-uapycsp-rescheduling", "thesis-uapycsp-yielding", "thesis-upycsp")
 
-FLOORS = ("floor-asyncio", "floor-threads")     # commstime only: see benchmarks.floor
+FLOORS = ("floor-asyncio", "floor-threads")     # commstime and spawn only: see benchmarks.floor
+NO_LIBRARY = "no-library"   # what rows of plain Python carry in workers and matmul
 
 # A baseline comes before what is compared with it.
 ALL = (THESIS[0], THESIS[1], "uapycsp", FLOORS[0], THESIS[2], "upycsp", FLOORS[1])

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from benchmarks import keys, work
 from harness import interpreters
 
 ROOT = interpreters.ROOT
@@ -42,7 +43,7 @@ def rows_of(port, *arguments):
     return results(output), output
 
 
-def check(row, port, bench, extra=()):
+def check(row, port, bench, extra=(), counts=True):
     assert list(row) == FIELDS + list(extra)
     assert row["bench"] == bench
     # Five elements can take less than the clock's microsecond.
@@ -52,7 +53,8 @@ def check(row, port, bench, extra=()):
         assert row["heap"] is None and row["bytes_per_op"] is None
     else:
         assert row["port"] == "unix"
-        assert row["heap"] > 100000 and row["bytes_per_op"] >= 0
+        assert row["heap"] > 100000
+        assert row["bytes_per_op"] >= 0 if counts else row["bytes_per_op"] is None
     assert all(part.isdigit() for part in row["version"].split("."))
 
 
@@ -120,6 +122,98 @@ def test_the_floors_of_spawn_are_tasks_and_threads(port):
                       "at_once=2")
     assert [(r["lib"], r["variant"], r["at_once"]) for r in rows] == [
         ("floor-asyncio", "spawn", 2), ("floor-threads", "spawn", 2)]
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib", LIBS)
+def test_workers_has_a_row_for_each_work_emitter_and_number_of_workers(port, lib):
+    rows, output = rows_of(port, "workers", "lib=" + lib, "workers=1,3", "n=12", "runs=2")
+    for row in rows:
+        counts = not row["variant"].startswith("blocks")
+        check(row, port, "workers", (extras(row["lib"]) + ["workers"]), counts)
+        assert (row["n"], row["runs"]) == (12, 2)
+    missing = "".join([line for line in output.splitlines() if "no rows for " in line])
+    emitters = ["bytecode"] + [e for e in ("native", "viper") if e not in missing]
+    if port == "cpython":
+        assert emitters == ["bytecode"]
+    assert [(r["lib"], r["variant"], r["workers"], r.get("api")) for r in rows] == [
+        (name, work + "-" + emitter, workers, api)
+        for work in ("none", "sqrt", "fib", "recursive", "blocks") for emitter in emitters
+        for name, api, workers in [("no-library", None, 1)] + [
+            (lib, api, workers) for api in apis(lib) for workers in (1, 3)]]
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_every_emitter_missing_is_said_and_is_no_failure(port):
+    status, output, errors = run(port, "main.py", "workers", "emitter=native,viper", "work=none",
+                                 "workers=1", "n=5", "runs=1")
+    assert (status, errors) == (0, "")
+    assert bool(results(output)) != ("no rows for native and viper" in output)
+
+
+def test_the_works_of_the_workers_give_what_is_expected_of_them():
+    upto = {"none": 50, "sqrt": 2000, "fib": 200, "recursive": 18, "blocks": 520}
+    for name, n in upto.items():
+        compute = work.compiled(name, "bytecode")
+        assert [compute(k) for k in range(n + 1)] == work.expected(name, n), name
+
+
+def test_each_work_has_the_number_of_messages_beside_it_or_the_one_given():
+    beside = {"work": "fib,none,blocks", "n": "7,8,9"}
+
+    def numbers(**given):
+        return keys.values("workers", beside, given)["n"]
+
+    assert numbers() == [7, 8, 9]
+    assert numbers(work="blocks,fib") == [9, 7]
+    assert numbers(n="5") == [5, 5, 5]
+    assert numbers(work="recursive,fib", n="5") == [5, 5]
+    assert numbers(work="recursive,fib", n="5,6") == [5, 6]
+    with pytest.raises(keys.Usage):
+        numbers(work="recursive")
+
+
+def test_workers_measured_apart_have_the_same_numbers():
+    rows, _ = rows_of("micropython", "workers", "lib=uapycsp,upycsp", "api=plain", "workers=2",
+                      "emitter=bytecode", "work=fib,none", "n=5,6", "runs=1", "baselines=no")
+    assert [(r["lib"], r["variant"], r["n"]) for r in rows] == [
+        (lib, variant, n) for lib in ("uapycsp", "upycsp")
+        for variant, n in (("fib-bytecode", 5), ("none-bytecode", 6))]
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib", LIBS)
+def test_matmul_has_a_row_for_each_element_and_number_of_workers(port, lib):
+    # With 20 workers 13 rows do not give each of them one.
+    rows, _ = rows_of(port, "matmul", "lib=" + lib, "size=13", "workers=1,3,20", "runs=2")
+    for row in rows:
+        check(row, port, "matmul", (extras(row["lib"]) + ["workers"]))
+        assert (row["n"], row["runs"]) == (13, 2)
+    assert [(r["lib"], r["variant"], r["workers"], r.get("api")) for r in rows] == [
+        (name, element, workers, api) for element in ("int", "float")
+        for name, api, workers in [("no-library", None, 1)] + [
+            (lib, api, workers) for api in apis(lib) for workers in (1, 3, 20)]]
+
+
+def test_a_product_of_integers_allocates_nothing_and_one_of_floats_four_for_each_two():
+    rows, _ = rows_of("micropython", "matmul", "lib=uapycsp", "size=10", "workers=1", "runs=1")
+    by_element = {row["variant"]: row["bytes_per_op"] for row in rows}
+    assert by_element["int"] == 0
+    assert by_element["float"] >= 10 ** 3 * 4 * 16
+
+
+@pytest.mark.parametrize("bench", ("workers", "matmul"))
+def test_rows_without_a_library_are_a_baseline(bench):
+    small = {"workers": ("n=4", "work=none", "emitter=bytecode"), "matmul": ("size=5",)}[bench]
+    rows, output = rows_of("micropython", bench, "lib=uapycsp", "workers=2", "runs=1", *small)
+    assert rows[0]["lib"] == "no-library"
+    lines = output.splitlines()
+    assert [line.split()[-1] for line in lines if line.startswith("uapycsp ")][0] in (
+        "faster", "slower")
+    assert not [line for line in lines if line.startswith("no-library ") and "er" in line[60:]]
+    rows, _ = rows_of("micropython", bench, "lib=uapycsp", "workers=2", "runs=1", "baselines=no",
+                      *small)
+    assert {row["lib"] for row in rows} == {"uapycsp"}
 
 
 @pytest.mark.parametrize("port", PORTS)
@@ -302,6 +396,50 @@ def test_a_wrong_value_in_spawn_ends_with_status_1(tmp_path, port, lib):
     _is_one_wrong_result(
         _faulty(tmp_path, port, "repeats", process, "spawn", "lib=" + lib, "form=parallel",
                 "at_once=2", "n=50", "runs=2", "api=plain"), "spawn")
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib", LIBS)
+@pytest.mark.parametrize("field, right, wrong", (
+    ("number", 7, 8), ("result", 13, 21), ("worker", 1, 0)))
+def test_a_wrong_answer_of_workers_ends_with_status_1(tmp_path, port, lib, field, right, wrong):
+    fault = "def broken(value):\n    return value.replace('\"{0}\": {1}', '\"{0}\": {2}')\n"
+    read = _PLAIN_READ if "upycsp" in lib.split("-") else _ASYNC_READ
+    _is_one_wrong_result(
+        _faulty(tmp_path, port, fault.format(field, right, wrong), read.format(name="from1"),
+                "workers", "lib=" + lib, "work=fib", "emitter=bytecode", "n=30", "workers=2",
+                "runs=2", "api=plain", "baselines=no"), "workers")
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("bench, fault, sizes", (
+    ("workers", "from benchmarks import work\nwork._root = lambda n: 3\n", ("work=sqrt", "n=30")),
+    ("matmul", "from benchmarks import matmul\nmatmul.element = lambda row, column: 3\n",
+     ("size=5",)),
+))
+def test_wrong_work_without_a_library_ends_with_status_1(tmp_path, port, bench, fault, sizes):
+    _is_one_wrong_result(_faulty(tmp_path, port, fault, "    pass", bench, "lib=uapycsp",
+                                 "workers=1", "runs=1", *sizes), bench)
+
+
+_ROWS = {
+    "one twice": "(i ^ 1 if i == 4 else i, row)",
+    "all exchanged": "(i ^ 1, row)",
+    "one element wrong": "(i, row[:-1] + type(row)('i', [row[-1] + (i == 4)]))",
+    "one row's elements exchanged": "(i, row[1:] + row[:1] if i == 4 else row)",
+}
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib", LIBS)
+@pytest.mark.parametrize("fault", _ROWS)
+def test_a_wrong_product_of_matmul_ends_with_status_1(tmp_path, port, lib, fault):
+    broken = "def broken(value):\n    i, row = value\n    return {}\n".format(_ROWS[fault])
+    read = _PLAIN_READ if "upycsp" in lib.split("-") else _ASYNC_READ
+    _is_one_wrong_result(
+        _faulty(tmp_path, port, broken, read.format(name="products"), "matmul", "lib=" + lib,
+                "element=int", "size=20", "workers=2", "runs=2", "api=plain", "baselines=no"),
+        "matmul")
 
 
 @pytest.mark.parametrize("port", PORTS)

@@ -16,7 +16,8 @@ def _refused(port, *arguments):
 def test_an_unknown_run_gets_the_list_of_runs(port):
     errors = _refused(port, "nosuch")
     assert "no run 'nosuch'" in errors
-    for name in ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn", "quick", "all"):
+    for name in ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn", "workers",
+                 "matmul", "quick", "all"):
         assert name in errors
 
 
@@ -52,6 +53,15 @@ def test_an_unknown_library_gets_the_list_of_libraries(port):
     (("waiting_queue", "waiters=5-2"), "waiters takes a range upwards"),
     (("waiting_queue", "future=channel"), "no future 'channel'"),
     (("spawn", "form=with"), "no form 'with'"),
+    (("commstime", "n=1,2"), "n takes whole numbers from 1"),
+    (("workers", "work=idle"), "no work 'idle'"),
+    (("workers", "emitter=asm"), "no emitter 'asm'"),
+    (("workers", "workers=0"), "workers takes whole numbers from 1"),
+    (("workers", "n=1,2"), "n takes one number, or as many as work takes names"),
+    (("workers", "work=fib", "n=1,2"), "n takes one number, or as many as work takes names"),
+    (("matmul", "element=complex"), "no element 'complex'"),
+    (("matmul", "size=5,6"), "size takes whole numbers from 1"),
+    (("matmul", "n=5"), "matmul takes no 'n'"),
     (("stressed_alt", "channels=5,6", "writers=2"), "channels and writers take equally many"),
     (("quick", "n=3"), "quick takes no 'n'"),
     (("quick", "lib=pycsp"), "no lib 'pycsp'"),
@@ -66,6 +76,8 @@ def test_a_bad_value_is_named(port, arguments, said):
     (("stressed_alt", "lib=uapycsp", "channels=100", "writers=100"), "2M"),
     (("stressed_alt", "lib=thesis-uapycsp-rescheduling", "channels=100", "writers=100"), "2M"),
     (("waiting_queue", "lib=uapycsp", "waiters=5000"), "1M"),
+    (("workers", "lib=uapycsp", "work=none", "n=1000000"), "2M"),
+    (("matmul", "lib=uapycsp", "element=float", "size=400"), "2M"),
     (("commstime", "lib=uapycsp"), "64K"),
 ))
 def test_a_size_that_does_not_fit_the_heap_is_one_sentence(arguments, heap):
