@@ -130,15 +130,21 @@ def _meter(lib, api, kind, workers, problem, runs):
     return meter
 
 
-def _row(table, lib, api, kind, workers, problem, sizes):
+def _load(lib, api, sizes):
+    # The library and the processes; all is loaded that will be needed.
     csp = libs.load(lib, api, sizes["thesis_queue"])
     worker, dealer = (plain.matmul if libs.is_plain(lib, api) else bodies)(csp)
+    return csp.Channel, csp.run, worker, dealer
+
+
+def _row(table, lib, api, kind, workers, problem, sizes):
+    Channel, run, worker, dealer = _load(lib, api, sizes)
     meter = _meter(lib, api, kind, workers, problem, sizes["runs"])
-    rows = csp.Channel("rows")
-    products = csp.Channel("products")
-    csp.run(dealer(rows.write, products.read, problem.rows, workers, problem.is_right,
-                   (rows, products), meter),
-            *[worker(rows.read, products.write, problem.times_columns) for _ in range(workers)])
+    rows = Channel("rows")
+    products = Channel("products")
+    run(dealer(rows.write, products.read, problem.rows, workers, problem.is_right,
+               (rows, products), meter),
+        *[worker(rows.read, products.write, problem.times_columns) for _ in range(workers)])
     table.row(lib, kind, sizes["size"], meter, api, ("workers", workers),
               (libs.NO_LIBRARY, kind, ("workers", 1)))
 
@@ -158,6 +164,8 @@ def main(chosen, apis, sizes):
     """Prints a row for each element, library and number of workers; raises WrongResult."""
     table = Table("matmul", "us per product of {0} x {0}, runs={1}".format(
         sizes["size"], sizes["runs"]), "against no library")
+    for lib, api in libs.each(chosen, apis):
+        _load(lib, api, sizes)      # before the matrices leave a board's heap in small pieces
     for kind in sizes["element"]:
         problem = Problem(sizes["size"], kind)
         if sizes["baselines"]:

@@ -61,7 +61,7 @@ def configure(board, checkout, **values):
             )
         else:
             text, found = re.subn(
-                r'"{}": [^,}}]+'.format(name), '"{}": {}'.format(name, value), text
+                r'"{}": ("[^"]*"|[^,}}]+)'.format(name), '"{}": {}'.format(name, value), text
             )
         assert found, name
     edited = checkout / "edited"
@@ -99,7 +99,8 @@ def test_a_soft_reset_boots_the_configured_benchmark(board, checkout, lib):
     assert "Traceback" not in text
 
 
-OTHERS = [(run, lib) for run in ("stressed_alt", "waiting_queue") for lib in ("uapycsp", "upycsp")]
+OTHERS = [(run, lib) for run in ("stressed_alt", "waiting_queue", "workers", "matmul")
+          for lib in ("uapycsp", "upycsp")]
 
 
 # The queues know no library.
