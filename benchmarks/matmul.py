@@ -22,7 +22,7 @@ product too.
 
 from array import array
 
-from benchmarks import libs, plain
+from benchmarks import libs, plain_workers
 from benchmarks.harness import Meter, Table
 
 _TYPECODES = {"int": "i", "float": "d"}
@@ -133,7 +133,7 @@ def _meter(lib, api, kind, workers, problem, runs):
 def _load(lib, api, sizes):
     # The library and the processes; all is loaded that will be needed.
     csp = libs.load(lib, api, sizes["thesis_queue"])
-    worker, dealer = (plain.matmul if libs.is_plain(lib, api) else bodies)(csp)
+    worker, dealer = (plain_workers.matmul if libs.is_plain(lib, api) else bodies)(csp)
     return csp.Channel, csp.run, worker, dealer
 
 

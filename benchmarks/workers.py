@@ -14,7 +14,7 @@ The rows of no-library do the same without CSP: one process calls a function wit
 Every answer is checked.
 """
 
-from benchmarks import libs, plain
+from benchmarks import libs, plain_workers
 from benchmarks.harness import Meter, Table
 from benchmarks.work import answer, compiled, expected, is_right, question
 
@@ -64,7 +64,7 @@ def _counts(name):
 def _row(table, lib, api, case, workers, sizes, base):
     name, emitter, work, results = case
     csp = libs.load(lib, api, sizes["thesis_queue"])
-    worker, asker = (plain.workers if libs.is_plain(lib, api) else bodies)(csp)
+    worker, asker = (plain_workers.workers if libs.is_plain(lib, api) else bodies)(csp)
     variant = name + "-" + emitter
     meter = Meter("workers {} {} {} {}".format(lib, api or "", variant, workers), sizes["runs"])
     to = [csp.Channel("to{}".format(w)) for w in range(workers)]
