@@ -18,14 +18,18 @@ def report(waits):
 
 def is_operation(x):
     """Whether x is an un-awaited cin() or cout(v): a generator of csp_read or csp_write."""
-    return is_read(x) or "csp_write" in _name_of(x)
+    return is_read(x) or "'csp_write'" in _name_of(x)
 
 
 def is_read(x):
     """Whether x is an un-awaited cin()."""
-    return "csp_read" in _name_of(x)
+    return "'csp_read'" in _name_of(x)
 
 
 def _name_of(x):
+    # A text with the name of a generator in quotes, which MicroPython's own has; that of CPython's
+    # coroutines, which are none of ours, has not.
     code = getattr(x, "gi_code", None)
-    return str(x) if code is None and hasattr(x, "throw") else getattr(code, "co_name", "")
+    if code is None:
+        return str(x) if hasattr(x, "throw") else ""
+    return "'" + code.co_name + "'"
