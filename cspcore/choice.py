@@ -37,7 +37,7 @@ class Timer(Guard):
     def __init__(self, seconds=None, ms=None):
         if (seconds is None) == (ms is None):
             raise ValueError("a Timer takes either seconds or ms")
-        self.ms = int(seconds * 1000) if ms is None else int(ms)
+        self.ms = -int(-(seconds * 1000 if ms is None else ms) // 1)  # rounded up: never early
 
     def enable(self, alt):
         if self.ms <= 0:
@@ -82,7 +82,8 @@ class End:
 
 def title(channel):
     """The name of a channel for messages."""
-    return channel.name or "an unnamed channel"
+    name = channel.name  # of any type: a row of channels may be named by numbers
+    return ("" if name is None else str(name)) or "an unnamed channel"
 
 
 class Choice:

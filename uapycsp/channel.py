@@ -186,7 +186,7 @@ class Ends:
         return NOTHING
 
     def __repr__(self):
-        return "<channel %s>" % (self.name or "without a name")
+        return "<channel %s>" % (str(self.name) or "without a name")
 
 
 class Channel(Ends, BaseChannel):

@@ -178,7 +178,7 @@ class Ends:
         wake_chain(chain)
 
     def __repr__(self):
-        return "<channel %s>" % (self.name or "without a name")
+        return "<channel %s>" % (str(self.name) or "without a name")
 
 
 class Channel(Ends, BaseChannel):
