@@ -15,6 +15,7 @@ SHORT = const(2)  # failed by a MemoryError
 NO_MEMORY = MemoryError("memory allocation failed")
 
 _NESTS = (list, tuple)  # made once: there may be no memory for it when a process dies
+_DEEPEST = const(8)  # how deep lists are searched for ends: one may contain itself
 
 
 class BaseProcess:
@@ -54,13 +55,13 @@ class BaseProcess:
             poison_ends(self._args)
             if self._kwargs:
                 for name in self._kwargs:
-                    _poison_end(self._kwargs[name])
+                    _poison_end(self._kwargs[name], _DEEPEST)
         if not isinstance(exception, PoisonException):
             return exception
         if self._verbose:
             try:
                 print("process %s ended by poison" % self.name, file=sys.stderr)
-            except (MemoryError, OSError):
+            except Exception:  # stderr is closed, or there is no memory
                 pass
         return None
 
@@ -92,17 +93,17 @@ def unchanged(exception, short):
     return NO_MEMORY if short and not isinstance(exception, MemoryError) else exception
 
 
-def poison_ends(args):
+def poison_ends(args, deep=_DEEPEST):
     """Poison the channel ends among arguments, in lists and tuples too."""
     for a in args:
-        _poison_end(a)
+        _poison_end(a, deep)
 
 
-def _poison_end(a):
+def _poison_end(a, deep):
     if isinstance(a, End):
         a.poison()
-    elif isinstance(a, _NESTS):
-        poison_ends(a)
+    elif deep and isinstance(a, _NESTS):
+        poison_ends(a, deep - 1)
 
 
 def maker(Process):

@@ -70,7 +70,7 @@ FAULTS = {
         "            pass\n",
     ),
     "ends in lists are not poisoned": (
-        "uapycsp", "cspcore/process.py", "    elif isinstance(a, _NESTS):\n",
+        "uapycsp", "cspcore/process.py", "    elif deep and isinstance(a, _NESTS):\n",
         "    elif False:\n",
     ),
     "a process poisons its ends though it must not": (
