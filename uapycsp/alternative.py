@@ -52,6 +52,8 @@ class Alternative(Composed, engine.Parked, Choice):
                 else:
                     self._me = self
                     yield engine.park_ms(self, self._limit[0])
+                    while self._chosen is None and self._is_far():
+                        yield engine.park_ms(self, self._limit[0])
                 if self._chosen is None:
                     self.expired()
             except CancelledError:
@@ -112,6 +114,12 @@ class Alternative(Composed, engine.Parked, Choice):
     def party(self):
         engine.unlimit(self)
         return self._me
+
+    def _is_far(self):
+        # Whether the limit is further away than the engine could wait at once; that is over now.
+        ms = self._limit[0] - engine.LONGEST_MS
+        self._limit = ms, self._limit[1]
+        return ms > 0
 
     def expired(self):
         # The time limit has passed, and nobody met us before.

@@ -496,7 +496,7 @@ def run(*processes):
     when all wait for one another.
     """
     global _deadlock, _root, _all_ended
-    if engine.is_running():
+    if engine.is_busy():
         raise RuntimeError("an event loop runs already: await the process")
     if not processes:
         raise ValueError("run needs at least one process")

@@ -261,6 +261,11 @@ def is_running():
     return True
 
 
+def is_busy():
+    """Whether a loop runs in this thread, or that of a `run` in another one."""
+    return is_running() or _loop is not None and _loop.is_running()
+
+
 def sleep_ms(ms):
     """asyncio.sleep, in ms."""
     return asyncio.sleep(ms / 1000)
@@ -286,6 +291,9 @@ def run(coro, after=None):
                 raise
     finally:
         coro.close()  # it may not have begun
+
+
+_loop = None  # that of the last run
 
 
 class _Interrupts:
@@ -321,15 +329,16 @@ class _Interrupts:
             raise
 
     async def _main(self, coro):
+        global _loop
         self.task = asyncio.current_task()
-        self.loop = asyncio.get_running_loop()
+        self.loop = _loop = asyncio.get_running_loop()
         try:
             if self.asked:
                 self._tell()
                 await asyncio.sleep(0)
             return await coro
         finally:
-            self.loop = None
+            self.loop = _loop = None
 
     def _ask(self, number, frame):
         if self.asked:

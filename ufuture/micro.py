@@ -45,6 +45,7 @@ StopIteration = StopIteration
 
 LIMIT = const(64)  # resumes between two looks at asyncio: its switch adds 0.04 us to each
 WATCH_MS = const(500)
+LONGEST_MS = 1 << 28  # half of the furthest that ticks_add of an ESP32 can tell
 _STAMPS = const(65536)
 _ENDS = (Exception, CancelledError)  # made once: there may be no memory for it when it is needed
 
@@ -61,6 +62,7 @@ _driver = None
 _drives = False  # the driver is in the middle of a round
 _queue = core._task_queue  # the loop's queue that the driver belongs to
 _timed = False  # the driver is parked, but in the loop's queue for the next look of `watch`
+_runner = None  # the thread that is in `run`
 watch = None  # called when all is idle; returns true if it has woken somebody
 
 if hasattr(core.TaskQueue, "push"):
@@ -396,9 +398,14 @@ def _ended(task, er):
 
 
 def park_ms(parked, ms):
-    """park with a time limit: the task may also be resumed without a wake, after ms."""
+    """park with a time limit: the task may also be resumed without a wake, after ms.
+
+    Or after LONGEST_MS, if that is less.
+    """
     park(parked)
     task = core.cur_task
+    if ms > 0:
+        ms = min(ms, LONGEST_MS) + 1  # the tick that is under way does not count
     _push_at(task, ticks_add(ticks_ms(), ms))
     task.data = parked
     parked.queued = True
@@ -601,6 +608,11 @@ def is_running():
     return False
 
 
+def is_busy():
+    """Whether the loop runs, be it for a `run` in another thread: there is one for all."""
+    return is_running() or bool(_runner) and _runner != _thread.get_ident()
+
+
 def report(task, exception, message="exception in a task"):
     """Hand an exception that nobody asked for to the loop's exception handler."""
     context = {"message": message, "exception": exception, "future": task}
@@ -609,7 +621,8 @@ def report(task, exception, message="exception in a task"):
 
 def run(coro, after=None):
     """Run a coroutine as the main task; its value. If that is interrupted, run after() then."""
-    global _alive
+    global _alive, _runner
+    _runner = _thread and _thread.get_ident()
     _alive = 0  # what an interrupted run left behind does not count
     ended = [False]
     try:
@@ -625,7 +638,7 @@ def run(coro, after=None):
             drop_all()
         raise er
     finally:
-        core.cur_task = None
+        core.cur_task = _runner = None
 
 
 async def _note(coro, ended):

@@ -78,7 +78,7 @@ class Condition:
     def notify(self, n=1):
         """Wakes up to n of the threads that wait; RuntimeError if the lock is not held."""
         self._check_owned("notify on")
-        self._notify(n)
+        self._notify(max(n, 0))
 
     def notify_all(self):
         """Wakes all threads that wait; RuntimeError if the lock is not held."""

@@ -4,7 +4,8 @@
     mine.count = 0      # other threads do not see it
 
 What a Thread or a kept job stored is gone when it ends. A subclass's `__init__` runs again, with
-the same arguments, in each thread that uses the object.
+the same arguments, in each thread that uses the object. What stands in the class itself is the
+same for all threads, and setting it in the object is an AttributeError.
 """
 
 from _thread import get_ident
@@ -33,6 +34,9 @@ class local:
             raise AttributeError(name)
 
     def __setattr__(self, name, value):
+        if hasattr(type(self), name):
+            # Reading finds the class's first, and MicroPython has no way to intervene.
+            raise AttributeError("%s is an attribute of the class" % name)
         _space(self)[name] = value
 
     def __delattr__(self, name):
