@@ -29,6 +29,12 @@ except ImportError:  # it goes without, but slowly where hundreds of processes f
 
 _plain = sys.modules["upycsp.process"]
 
+__all__ = (
+    "Channel", "BufferedChannel", "poison_channel", "Alternative", "Guard", "Skip", "Timer",
+    "process", "Parallel", "Sequence", "Spawn", "run", "run_CSP", "CSP", "PoisonException",
+    "ChannelPoisonException", "DeadlockError", "plugnplay",  # noqa: F822
+)
+
 if sys.implementation.name == "micropython":
 
     def coroutine(f):
@@ -73,6 +79,8 @@ def _operations():
             asking = get_ident()
             try:
                 guard = operation.send(None)
+            except StopIteration:
+                raise RuntimeError("an operation is awaited once")
             finally:
                 asking = None
         operation.close()

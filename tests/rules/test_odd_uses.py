@@ -1,0 +1,228 @@
+"""Uses that few think of: odd names, lists that contain themselves, times between two ticks."""
+
+import sys
+import time
+
+import csp
+
+from rules_support import AWAITABLE, LIB, MICROPYTHON, idle, join, raises, skip, sleep_ms, take
+
+if hasattr(time, "ticks_us"):
+    from time import ticks_diff, ticks_us
+else:
+
+    def ticks_us():
+        return time.perf_counter_ns() // 1000
+
+    def ticks_diff(a, b):
+        return a - b
+
+
+@csp.process
+async def reads(x):
+    ch = x[0] if isinstance(x, list) else x
+    return await ch()
+
+
+@csp.process
+async def fails(x):
+    raise ValueError("fails")
+
+
+def test_a_deadlock_names_channels_whose_names_are_no_strings():
+    for name in (7, 0, ("row", 3)):
+        with raises(csp.DeadlockError) as e:
+            csp.run(reads(csp.Channel(name).read))
+        assert str(e.value) == "1 process waits: reads reads " + str(name), e.value
+    with raises(csp.DeadlockError) as e:
+        csp.run(reads(csp.Channel(None).read))
+    assert "an unnamed channel" in str(e.value)
+
+
+def test_what_has_an_odd_name_can_be_shown():
+    for name in (7, 0, ("row", 3), "%s"):
+        ch = csp.Channel(name)
+        assert str(name) in repr(ch)
+        assert str(name) in repr(ch.read) and str(name) in repr(ch.write)
+
+
+async def csp_reader(cin):
+    return [await cin(), await cin()]
+
+
+async def my_csp_write(cout):
+    await cout(1)
+    await cout(2)
+    return "written"
+
+
+async def test_a_coroutine_is_no_operation_however_it_is_called():
+    if not AWAITABLE:
+        skip("takes no coroutines")
+    ch = csp.Channel("c")
+    assert await csp.Parallel(csp_reader(ch.read), my_csp_write(ch.write)) == [[1, 2], "written"]
+    assert idle(ch)
+
+
+async def test_an_operation_can_not_be_used_twice():
+    if LIB != "aio":
+        skip("its operations are generators like all others")
+    ch = csp.Channel("c")
+    op = ch.read()
+    assert await csp.Parallel(op, ch.write(3)) == [3, 0]
+    with raises(RuntimeError):
+        csp.Parallel(op, ch.write(4))
+    assert await csp.Parallel(ch.read(), ch.write(5)) == [5, 0]
+
+
+async def test_ends_in_a_list_that_contains_itself_are_poisoned():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    nest = [a.read, [b.write]]
+    nest.append(nest)
+    a.poison()
+    h = csp.Spawn(reads(nest))
+    assert await join(h) is None
+    assert b.poisoned
+
+
+async def test_a_failure_with_a_list_that_contains_itself_is_raised():
+    a = csp.Channel("a")
+    nest = [a.read]
+    nest.append((nest, nest))
+    with raises(ValueError):
+        await join(csp.Spawn(fails(nest)))
+    assert a.poisoned
+
+
+class _Closed:
+    def write(self, text):
+        raise ValueError("I/O operation on closed file")
+
+
+async def test_a_process_ends_by_poison_though_that_can_not_be_said():
+    if MICROPYTHON:
+        skip("stderr can't be replaced")
+
+    @csp.process(verbose_poison=True)
+    async def reads_verbosely(cin):
+        await cin()
+
+    ch = csp.Channel("c")
+    ch.poison()
+    kept, sys.stderr = sys.stderr, _Closed()
+    try:
+        assert await join(csp.Spawn(reads_verbosely(ch.read))) is None
+    finally:
+        sys.stderr = kept
+
+
+def test_a_timer_rounds_up_to_the_next_ms():
+    for seconds, ms in ((0.0004, 1), (0.0015, 2), (1.0001, 1001), (2, 2000), (0, 0), (-1, -1000)):
+        assert csp.Timer(seconds).ms == ms, seconds
+    assert csp.Timer(ms=1.5).ms == 2
+
+
+def test_a_time_that_is_no_number_is_a_type_error():
+    for wrong in ("1", [1], (2,)):
+        with raises(TypeError):
+            csp.Timer(wrong)
+        with raises(TypeError):
+            csp.Timer(ms=wrong)
+
+
+async def test_a_timer_is_not_early_wherever_in_a_tick_it_begins():
+    stop = []
+
+    @csp.process
+    async def keeps_the_loop_busy():
+        while not stop:
+            await sleep_ms(0)
+
+    h = csp.Spawn(keeps_the_loop_busy())
+    alt = csp.Alternative(csp.Timer(ms=1))
+    waited = []
+    for i in range(60):
+        for _ in range(i % 20):
+            await sleep_ms(0)
+        start = ticks_us()
+        await alt.select()
+        waited.append(ticks_diff(ticks_us(), start))
+    stop.append(True)
+    await join(h)
+    assert min(waited) >= 1000, min(waited)
+
+
+def _far(ms):
+    # The furthest that the engine waits at once, and what to set it back to.
+    if LIB != "uapycsp" or not MICROPYTHON:
+        skip("only MicroPython's asyncio can't wait for long")
+    from ufuture.loop import engine
+
+    kept = engine.LONGEST_MS
+    engine.LONGEST_MS = ms
+    return engine, kept
+
+
+async def test_a_far_timer_goes_by_stages():
+    engine, kept = _far(5)
+    try:
+        ch = csp.Channel("c")
+        timer = csp.Timer(ms=23)
+        alt = csp.Alternative(ch.read, timer, csp.Timer(ms=1000))
+        for _ in range(2):
+            start = ticks_us()
+            assert await alt.select() == (timer, None)
+            assert ticks_diff(ticks_us(), start) >= 23000
+            assert idle(ch)
+    finally:
+        engine.LONGEST_MS = kept
+
+
+async def test_between_the_stages_of_a_far_timer_others_are_chosen():
+    engine, kept = _far(2)
+    try:
+        ch = csp.Channel("c")
+        alt = csp.Alternative(csp.Timer(ms=1 << 40), ch.read)
+
+        @csp.process
+        async def writes_later(cout):
+            await sleep_ms(15)
+            await cout("v")
+
+        h = csp.Spawn(writes_later(ch.write))
+        assert await alt.select() == (ch.read, "v")
+        await join(h)
+        h = csp.Spawn(take(ch.read))
+        await sleep_ms(5)
+        await ch.write("w")
+        await join(h)
+    finally:
+        engine.LONGEST_MS = kept
+
+
+async def test_a_far_timer_can_be_cancelled_between_its_stages():
+    engine, kept = _far(2)
+    try:
+        ch = csp.Channel("c")
+
+        @csp.process
+        async def chooses():
+            await csp.Alternative(csp.Timer(ms=1 << 40), ch.read).select()
+
+        h = csp.Spawn(chooses())
+        await sleep_ms(15)
+        assert ch.queue_len() == 1
+        h.cancel()
+        with raises(engine.CancelledError):
+            await join(h)
+        assert idle(ch)
+    finally:
+        engine.LONGEST_MS = kept
+
+
+def test_all_names_can_be_imported_at_once():
+    names = {}
+    exec("from {} import *".format("upycsp.aio" if LIB == "aio" else LIB), names)
+    for name in ("Channel", "Alternative", "process", "Parallel", "run", "DeadlockError"):
+        assert names[name] is getattr(csp, name), name
+    assert "sys" not in names and "Awaitable" not in names
