@@ -85,6 +85,19 @@ def _benchmark(name):
     return found
 
 
+def _too_big(e):
+    # MicroPython's own text says how much it tried to allocate, which tells nobody anything.
+    what = str(e)
+    text = "these sizes do not fit the heap"
+    if what and not what.startswith("memory alloc"):
+        text = what + " do not fit the heap"
+    import gc
+    gc.collect()
+    if hasattr(gc, "mem_alloc"):
+        text += " of {} bytes".format(gc.mem_alloc() + gc.mem_free())
+    return text
+
+
 def _run(name, libraries, values):
     # None, or the sentence that says what went wrong.
     try:
@@ -93,16 +106,7 @@ def _run(name, libraries, values):
         harness.counts_bytes = values["bytes"]
         _benchmark(name).main(libraries, values.get("api"), values)
     except MemoryError as e:
-        # MicroPython's own says how much it tried to allocate, which tells nobody anything.
-        what = str(e)
-        text = "these sizes do not fit the heap"
-        if what and not what.startswith("memory alloc"):
-            text = what + " do not fit the heap"
-        import gc
-        gc.collect()
-        if hasattr(gc, "mem_alloc"):
-            text += " of {} bytes".format(gc.mem_alloc() + gc.mem_free())
-        return text
+        return _too_big(e)
     except Exception as e:
         kind = type(e).__name__
         if kind == "WrongResult":
@@ -173,6 +177,9 @@ def main(arguments):
             _complain("  {}: {}".format(name, " ".join(
                 ["{}={}".format(k, v) for k, v in sorted(keys.of(name).items())])))
         return 2
+    except MemoryError as e:
+        _complain("{}: {}".format(run, _too_big(e)))
+        return 1
     apart = len(plan) > 1 and _can_start_others()
     for name, libraries, values in plan:
         if apart:

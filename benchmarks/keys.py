@@ -38,11 +38,12 @@ def _numbers(key, text):
     for part in text.split(","):
         ends = part.split("-")
         if len(ends) == 2:
-            found.extend(range(_number(key, ends[0]), _number(key, ends[1]) + 1))
+            first, last = _number(key, ends[0]), _number(key, ends[1])
+            if first > last:
+                raise Usage("{} takes a range upwards, not {!r}".format(key, part))
+            found.extend(range(first, last + 1))
         else:
             found.append(_number(key, part))
-    if not found:
-        raise Usage("{} takes a range upwards, not {!r}".format(key, text))
     return found
 
 

@@ -51,6 +51,7 @@ def test_an_unknown_library_gets_the_list_of_libraries(port):
     (("queues", "lib=uapycsp"), "queues takes no 'lib'"),
     (("queues", "sizes=10,,20"), "sizes takes whole numbers from 1"),
     (("waiting_queue", "waiters=5-2"), "waiters takes a range upwards"),
+    (("waiting_queue", "waiters=1,5-2"), "waiters takes a range upwards, not '5-2'"),
     (("waiting_queue", "future=channel"), "no future 'channel'"),
     (("spawn", "form=with"), "no form 'with'"),
     (("commstime", "n=1,2"), "n takes whole numbers from 1"),
@@ -78,6 +79,7 @@ def test_a_bad_value_is_named(port, arguments, said):
     (("waiting_queue", "lib=uapycsp", "waiters=5000"), "1M"),
     (("workers", "lib=uapycsp", "work=none", "n=1000000"), "2M"),
     (("matmul", "lib=uapycsp", "element=float", "size=400"), "2M"),
+    (("waiting_queue", "waiters=1-99999999"), "1M"),
     (("commstime", "lib=uapycsp"), "64K"),
 ))
 def test_a_size_that_does_not_fit_the_heap_is_one_sentence(arguments, heap):
