@@ -3,7 +3,7 @@
 import sys
 
 from ufuture.loop import engine
-from cspcore.channel import MARKER, Offer, end_before, in_order
+from cspcore.channel import MARKER, POISON, READ, TAKEN, WAITING, Offer, end_before, in_order
 from cspcore.choice import Choice
 from cspcore.names import report
 from uapycsp.process import Operation, Parallel
@@ -20,18 +20,26 @@ def look():
     # for that one.
     ring = network.alive
     found = 0
+    lost = None
     failed = network._root.exception is not None  # then the deadlock is only its consequence
     p = ring.oldest()
     while p is not ring:
         parked = _waits_on(p)
+        if _is_lost(p, parked):
+            lost = p
+            p = p._newer
+            continue
         n = _count(parked)
         if n is None:
             return False
         found += n
         failed = failed or isinstance(parked, Parallel) and parked.exception is not None
         p = p._newer
-    if not found or _threads_run():
+    if not found and lost is None or _threads_run():
         return False
+    if lost is not None:
+        engine.throw(lost, RuntimeError("this process awaited what nobody will wake it from"))
+        return True
     if not failed and network._deadlock is None:
         network._deadlock = _report(ring)
     chain = None
@@ -56,6 +64,18 @@ def _waits_on(p):
     if isinstance(parked, Waiting) and parked.op == MARKER:
         return parked.channel  # see wait.Composed
     return parked
+
+
+def _is_lost(p, parked):
+    # Whether a process waits for nothing: it has yielded to the loop what that does not know, as
+    # MicroPython's `await [1]` does. What it waited on before may still stand there.
+    if parked is None:
+        return engine.is_lost(p)
+    if parked is p:
+        return p.value is not WAITING if p.op == READ else p.value is TAKEN or p.value is POISON
+    if isinstance(parked, Choice):
+        return not parked.waits
+    return isinstance(parked, Parallel) and not parked.left
 
 
 def _count(parked):

@@ -247,6 +247,11 @@ def waits_on(owned):
     return _waits(owned.task)
 
 
+def is_lost(owned):
+    """Whether an owned task is in no queue: asyncio itself sees to that here."""
+    return False
+
+
 def _waits(task):
     wait = getattr(task, "csp_wait", None)
     return None if wait is None or wait.done() or task.done() else wait.parked

@@ -594,6 +594,18 @@ def waits_on(owned):
     return data if isinstance(data, Parked) else None
 
 
+def is_lost(owned):
+    """Whether an owned task is in no queue, when there is nothing in asyncio's; not for Parked."""
+    return _task_of(owned).data is None
+
+
+def throw(owned, exception):
+    """Resume an owned task that is lost by an exception."""
+    task = _task_of(owned)
+    _push(task)
+    task.data = exception
+
+
 def is_running():
     """Whether a loop runs. cur_task alone may be left from a run that was interrupted."""
     task = core.cur_task
