@@ -54,6 +54,26 @@ _loaded = False  # whether all of upycsp is
 _watches = False  # whether the watchdog's thread is there
 
 
+def _unrun():
+    async def waits():
+        pass
+
+    def yields():
+        yield
+
+    for it in (waits(), yields()):
+        it.close()
+        yield type(it)
+
+
+def _only_makes(f):
+    # Whether to call f only makes a generator or coroutine.
+    flags = getattr(getattr(f, "__code__", None), "co_flags", None)
+    if flags is None:
+        return "<generator>" in str(f)  # MicroPython, of a closure too
+    return flags & 0xA0 != 0  # CO_GENERATOR, CO_COROUTINE
+
+
 class Runnable:
     """What can be run: `run()` waits for its end and returns it, `retval` is its result."""
 
@@ -73,6 +93,7 @@ class Process(BaseProcess, Runnable):
     _state = WELL
     _group = None
     _me = None  # the offer of its thread
+    _unrun = tuple(_unrun())  # types of what a function that has not begun may be
 
     def __init__(self, f, args=()):
         self._f = f
@@ -115,7 +136,9 @@ class Process(BaseProcess, Runnable):
         try:
             if self._older is not None:
                 self._enter()
-            self.retval = self.call()
+            self.retval = value = self.call()
+            if type(value) in self._unrun and _only_makes(self._f):
+                raise TypeError("a process function is a def without await and yield")
         except BaseException as er:
             self._note(er)  # if not even its ends can be poisoned
             if self.die(er) is None:
