@@ -5,7 +5,18 @@ import time
 
 import csp
 
-from rules_support import AWAITABLE, LIB, MICROPYTHON, idle, join, raises, skip, sleep_ms, take
+from rules_support import (
+    AWAITABLE,
+    LIB,
+    MICROPYTHON,
+    idle,
+    join,
+    raises,
+    sentence,
+    skip,
+    sleep_ms,
+    take,
+)
 
 if hasattr(time, "ticks_us"):
     from time import ticks_diff, ticks_us
@@ -92,6 +103,92 @@ async def test_a_failure_with_a_list_that_contains_itself_is_raised():
     with raises(ValueError):
         await join(csp.Spawn(fails(nest)))
     assert a.poisoned
+
+
+def an_async_def():
+    # One whatever the variant of this file.
+    names = {}
+    exec("async def waits(cin):\n    return await cin()", names)
+    return csp.process(names["waits"])
+
+
+def test_an_async_def_is_no_process_of_plain_upycsp():
+    if AWAITABLE:
+        skip("that is what it takes")
+    ch = csp.Channel("c")
+    for _ in range(2):
+        with raises(TypeError) as e:
+            csp.run(an_async_def()(ch.read))
+        assert sentence(e.value)
+        assert ch.poisoned
+
+    # That is known in a closure, too.
+    def yields():
+        yield ch
+
+    with raises(TypeError):
+        csp.run(csp.process(yields)())
+
+
+def test_a_process_may_return_a_generator():
+    @csp.process
+    async def makes(n):
+        return (i * i for i in range(n))
+
+    assert list(csp.run(makes(4))) == [0, 1, 4, 9]
+
+
+class Yields:
+    """What MicroPython awaits by iterating, and asyncio knows nothing of."""
+
+    def __iter__(self):
+        return iter((1, 2))
+
+    __await__ = __iter__
+
+
+@csp.process
+async def awaits_what_nobody_knows(cin, before):
+    if before == "read":
+        await cin()
+    elif before == "select":
+        await csp.Alternative(cin, csp.Timer(ms=1000)).select()
+    elif before == "parallel":
+        await csp.Parallel(cin)
+    elif before == "sleep":
+        await csp.Alternative(csp.Timer(ms=1)).select()
+    await Yields()
+
+
+@csp.process
+async def gives_one(cout):
+    await cout(1)
+    await cout(2)
+
+
+def test_a_process_that_awaits_what_nobody_knows_fails():
+    if not AWAITABLE:
+        skip("nothing is awaited")
+    for before in ("nothing", "read", "select", "parallel", "sleep"):
+        for ends_first in (False, True):
+            ch = csp.Channel("c")
+            processes = [awaits_what_nobody_knows(ch.read, before), gives_one(ch.write)]
+            if ends_first:
+                processes.reverse()
+            with raises(RuntimeError) as e:
+                csp.run(*processes)
+            assert not isinstance(e.value, csp.DeadlockError), before
+            assert ch.poisoned and idle(ch), before
+
+
+def test_a_process_that_awaits_what_nobody_knows_fails_beside_others_that_wait():
+    if not AWAITABLE:
+        skip("nothing is awaited")
+    a, b = csp.Channel("a"), csp.Channel("b")
+    with raises(RuntimeError) as e:
+        csp.run(reads(b.read), awaits_what_nobody_knows(a.read, "nothing"), reads(b.read))
+    assert not isinstance(e.value, csp.DeadlockError)
+    assert idle(a, b)
 
 
 class _Closed:
