@@ -80,10 +80,10 @@ class End:
         return "<%s of %s>" % (kind, title(self._channel))
 
 
-def title(channel):
+def title(channel, unnamed="an unnamed channel"):
     """The name of a channel for messages."""
     name = channel.name  # of any type: a row of channels may be named by numbers
-    return ("" if name is None else str(name)) or "an unnamed channel"
+    return ("" if name is None else str(name)) or unnamed
 
 
 class Choice:

@@ -19,7 +19,7 @@ from cspcore.channel import (
     BaseChannel,
     link,
 )
-from cspcore.choice import End, WriteGuard
+from cspcore.choice import End, WriteGuard, title
 from cspcore.errors import PoisonException
 from uapycsp.wait import NOTHING, coroutine, wait_in_queue, wake_chain
 
@@ -186,7 +186,7 @@ class Ends:
         return NOTHING
 
     def __repr__(self):
-        return "<channel %s>" % (str(self.name) or "without a name")
+        return "<channel %s>" % title(self, "without a name")
 
 
 class Channel(Ends, BaseChannel):

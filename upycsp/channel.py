@@ -19,7 +19,7 @@ from cspcore.channel import (
     const,
     link,
 )
-from cspcore.choice import End, WriteGuard
+from cspcore.choice import End, WriteGuard, title
 from cspcore.errors import PoisonException
 from upycsp.wait import NOBODY, lock, own, wake_chain
 
@@ -178,7 +178,7 @@ class Ends:
         wake_chain(chain)
 
     def __repr__(self):
-        return "<channel %s>" % (str(self.name) or "without a name")
+        return "<channel %s>" % title(self, "without a name")
 
 
 class Channel(Ends, BaseChannel):

@@ -55,6 +55,7 @@ def test_what_has_an_odd_name_can_be_shown():
         ch = csp.Channel(name)
         assert str(name) in repr(ch)
         assert str(name) in repr(ch.read) and str(name) in repr(ch.write)
+    assert "without a name" in repr(csp.Channel(None))
 
 
 async def csp_reader(cin):
