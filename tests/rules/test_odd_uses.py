@@ -97,6 +97,17 @@ async def test_ends_in_a_list_that_contains_itself_are_poisoned():
     assert b.poisoned
 
 
+async def test_ends_are_found_eight_lists_deep():
+    for deep, found in ((1, True), (8, True), (9, False)):
+        ch = csp.Channel("c")
+        nest = ch.read
+        for _ in range(deep):
+            nest = [nest]
+        with raises(ValueError):
+            await join(csp.Spawn(fails(nest)))
+        assert ch.poisoned is found, deep
+
+
 async def test_a_failure_with_a_list_that_contains_itself_is_raised():
     a = csp.Channel("a")
     nest = [a.read]
