@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	perfcheck coverage mutation clean
+	perfcheck memory coverage mutation clean
 
 ARGS ?=
 SECONDS ?= 60
@@ -28,6 +28,9 @@ test: setup ## all tests, on MicroPython and CPython; ARGS="-k poison" are pytes
 
 perfcheck: setup ## instructions per operation, against those kept; ARGS=--update keeps today's
 	@$(python) tools/perfcheck.py $(ARGS)
+
+memory: setup ## bytes of heap of objects and imports, and what an ESP32 has room for
+	@$(python) tools/memory.py $(ARGS)
 
 report: setup ## the thesis's experiments in full, into docs/results
 	@$(python) tools/report.py $(ARGS)

@@ -10,7 +10,8 @@ the Unix port and CPython `main.py [run] [key=value ...]` overrides it for one r
 import sys
 
 LIB = "uapycsp"             # uapycsp (coroutines) or upycsp (threads)
-# commstime, stressed_alt, queues, waiting_queue, spawn, workers, matmul; quick or all
+# commstime, stressed_alt, queues, waiting_queue, spawn, workers, matmul, prodcons, latency,
+# memory; quick or all
 RUN = "commstime"
 FUTURE = "rescheduling"     # what ufuture.create_future() makes: rescheduling or yielding
 
@@ -44,6 +45,13 @@ if ON_PC:
             "emitter": "bytecode,native,viper", "workers": "1,2,4", "runs": 5,
         },
         "matmul": {"size": 200, "element": "int,float", "workers": "1,2,4,8", "runs": 3},
+        "prodcons": {
+            "form": "rendezvous,buffered", "shape": "1-1,1-n,n-1,n-n", "others": 4,
+            "capacity": 10, "n": 5000, "runs": 20,
+        },
+        "latency": {"what": "sleep,timer,stream,idle", "ms": 10, "idle_ms": 2000, "n": 1000,
+                    "runs": 1},
+        "memory": {"n": 100, "threads": 10, "messages": 1000, "runs": 5},
     }
     QUICK = {
         "commstime": {"delta": "seq,par,par-proc", "n": 1000, "runs": 7},
@@ -76,6 +84,13 @@ else:
             "emitter": "bytecode,native,viper", "workers": "1,2", "runs": 5,
         },
         "matmul": {"size": 30, "element": "int", "workers": "1,2,4", "runs": 3},
+        "prodcons": {
+            "form": "rendezvous,buffered", "shape": "1-1,1-n,n-1,n-n", "others": 4,
+            "capacity": 10, "n": 200, "runs": 20,
+        },
+        # A stream needs the network, and the time that waiting takes a port that tells it.
+        "latency": {"what": "sleep,timer", "ms": 10, "idle_ms": 2000, "n": 200, "runs": 1},
+        "memory": {"n": 20, "threads": 10, "messages": 100, "runs": 5},
     }
     QUICK = {
         "commstime": {"delta": "seq,par,par-proc", "n": 50, "runs": 5},

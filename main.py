@@ -80,6 +80,12 @@ def _benchmark(name):
         from benchmarks import workers as found
     elif name == "matmul":
         from benchmarks import matmul as found
+    elif name == "prodcons":
+        from benchmarks import prodcons as found
+    elif name == "latency":
+        from benchmarks import latency as found
+    elif name == "memory":
+        from benchmarks import memory as found
     else:
         from benchmarks import spawn as found
     return found
@@ -113,6 +119,8 @@ def _run(name, libraries, values):
             return "wrong result: " + str(e)
         if kind == "DeadlockError":
             return "deadlock: " + str(e)
+        if kind == "Unmeasurable":
+            return str(e)
         if "thread" in str(e) and isinstance(e, (OSError, RuntimeError)):
             return str(e)
         raise

@@ -14,7 +14,7 @@ The process bodies are written once, with async and await; `benchmarks.plain` ha
 calls. Every value is checked.
 """
 
-from benchmarks import floor, libs, plain
+from benchmarks import libs, plain
 from benchmarks.harness import Meter, Table
 
 
@@ -94,13 +94,14 @@ def bodies(csp):
     return prefix, successor, consumer
 
 
-def _network(csp, processes, delta, n, meter):
+def network(csp, processes, delta, n, meter):
+    """Its four processes, to be run."""
     prefix, successor, consumer = processes
     a = csp.Channel("a")
     b = csp.Channel("b")
     c = csp.Channel("c")
     d = csp.Channel("d")
-    csp.run(prefix(c.read, a.write), delta(a.read, b.write, d.write),
+    return (prefix(c.read, a.write), delta(a.read, b.write, d.write),
             successor(b.read, c.write), consumer(d.read, (a, b, c, d), n, meter))
 
 
@@ -111,7 +112,8 @@ def _thesis_delta(lib, delta):
     return "par-proc" if lib == "thesis-upycsp" else "operations"
 
 
-def _row(table, lib, api, delta, sizes):
+def measured(lib, api, delta, sizes):
+    """The Meter of a row."""
     csp = libs.load(lib, api, sizes["thesis_queue"])
     if libs.is_plain(lib, api):
         processes = plain.commstime(csp)
@@ -124,17 +126,23 @@ def _row(table, lib, api, delta, sizes):
     n = sizes["n"]
     title = "commstime {} {} {}".format(lib, api or "", delta)
     warm = Meter(title)
-    _network(csp, processes, form, max(1, n // 10), warm)
+    csp.run(*network(csp, processes, form, max(1, n // 10), warm))
     meter = Meter(title, sizes["runs"])
     meter.warmed(warm)
     while meter.next():
-        _network(csp, processes, form, n, meter)
+        csp.run(*network(csp, processes, form, n, meter))
+    return meter
+
+
+def _row(table, lib, api, delta, sizes):
+    meter = measured(lib, api, delta, sizes)
     base = libs.compared_with(lib)
-    table.row(lib, delta, n, meter, api,
+    table.row(lib, delta, sizes["n"], meter, api,
               base=base and (base, delta if delta in ("seq", "par-proc") else "par"))
 
 
 def _floor_row(table, name, sizes):
+    from benchmarks import floor  # needs threads
     n = sizes["n"]
     meter = Meter("commstime " + name, sizes["runs"])
     while meter.next():

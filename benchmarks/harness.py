@@ -31,6 +31,10 @@ class WrongResult(Exception):
     """A benchmark lost, repeated or changed a message."""
 
 
+class Unmeasurable(Exception):
+    """What a benchmark is to measure can't be had on this port."""
+
+
 def port():
     """unix, esp32, ... for MicroPython, and cpython."""
     if sys.implementation.name == "cpython":
@@ -92,7 +96,7 @@ class _Progress:
                 sys.stdout.flush()
 
 
-_progress = _Progress()
+progress = _Progress()
 
 
 class Meter:
@@ -114,7 +118,7 @@ class Meter:
 
     def next(self):
         """True while another run is to be done; the heap is swept then."""
-        _progress.show(self.title, len(self.us), self.runs)
+        progress.show(self.title, len(self.us), self.runs)
         if len(self.us) == self.runs:
             return False
         gc.collect()
@@ -199,12 +203,15 @@ def _ratio(other, own):
 
 
 class Table:
-    """Prints a benchmark's rows as they come, each with its RESULT line."""
+    """Prints a benchmark's rows as they come, each with its RESULT line.
 
-    def __init__(self, bench, unit, against="against the thesis's"):
+    `remarks` heads the last column.
+    """
+
+    def __init__(self, bench, unit, remarks="against the thesis's"):
         self._bench = bench
         self._unit = unit
-        self._against = against
+        self._remarks = remarks
         self._medians = {}
         self._begun = False
 
@@ -218,12 +225,13 @@ class Table:
             cpus() or "unknown"))
         print("{:<28}{:<20}{:>8}{:>10}{:>10}{:>10}{:>10}{:>11}  {}".format(
             "library", "variant", extra or "", "min", "median", "avg", "max", "bytes",
-            self._against))
+            self._remarks))
 
-    def row(self, lib, variant, n, meter, api=None, extra=None, base=None):
+    def row(self, lib, variant, n, meter, api=None, extra=None, base=None, more=(), remark=""):
         """Prints a row. `extra` is a (name, value) that the benchmark adds; `base` the (library,
         variant) of the row to compare with, or (library, variant, extra) where its extra is
-        another. Raises WrongResult where the meter counted faults."""
+        another, or there is a `remark`; `more` are names and values for the RESULT line alone.
+        Raises WrongResult where the meter counted faults."""
         if meter.faults:
             raise WrongResult("{}: {} of the messages checked were wrong".format(
                 meter.title, meter.faults))
@@ -232,21 +240,20 @@ class Table:
         us = meter.us
         middle = median(us)
         self._medians[(lib, variant, extra)] = middle
-        against = ""
         if base and len(base) == 2:
             base += (extra,)
         if base in self._medians:
-            against = _ratio(self._medians[base], middle)
+            remark = _ratio(self._medians[base], middle)
         print("{:<28}{:<20}{:>8}{:>10}{:>10}{:>10}{:>10}{:>11}  {}".format(
             lib + (" " + api if api else ""), variant, extra[1] if extra else "",
             _cell(min(us)), _cell(middle), _cell(sum(us) / len(us)), _cell(max(us)),
-            "" if meter.bytes_per_op is None else _cell(meter.bytes_per_op, 1), against))
+            "" if meter.bytes_per_op is None else _cell(meter.bytes_per_op, 1), remark))
         fields = [
             ("bench", json.dumps(self._bench)),
             ("lib", json.dumps(lib)),
             ("variant", json.dumps(variant)),
             ("n", str(n)),
-            ("runs", str(len(us))),
+            ("runs", str(meter.runs)),
             ("us_min", _number(min(us))),
             ("us_avg", _number(sum(us) / len(us))),
             ("us_max", _number(max(us))),
@@ -259,6 +266,8 @@ class Table:
             fields.append(("api", json.dumps(api)))
         if extra:
             fields.append((extra[0], str(extra[1])))
+        for name, value in more:
+            fields.append((name, _number(value) if isinstance(value, float) else str(value)))
         print("RESULT {" + ", ".join(['"{}": {}'.format(k, v) for k, v in fields]) + "}")
         if samples:
             print("SAMPLES [" + ", ".join([_number(v) for v in us]) + "]")

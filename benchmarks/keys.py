@@ -2,7 +2,8 @@
 
 import config
 
-RUNS = ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn", "workers", "matmul")
+RUNS = ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn", "workers", "matmul",
+        "prodcons", "latency", "memory")
 
 # What a key's value is a list of; a key that is not here takes one number.
 _CHOICES = {
@@ -13,8 +14,14 @@ _CHOICES = {
     "work": ("none", "sqrt", "fib", "recursive", "blocks"),
     "emitter": ("bytecode", "native", "viper"),
     "element": ("int", "float"),
+    "shape": ("1-1", "1-n", "n-1", "n-n"),
+    "what": ("sleep", "timer", "stream", "idle"),
 }
-_FORMS = {"stressed_alt": ("with", "select"), "spawn": ("parallel", "spawn")}
+_FORMS = {
+    "stressed_alt": ("with", "select"),
+    "spawn": ("parallel", "spawn"),
+    "prodcons": ("rendezvous", "buffered"),
+}
 _NUMBERS = ("channels", "writers", "sizes", "waiters", "at_once", "workers")
 _YES_NO = ("samples", "bytes", "baselines")
 

@@ -63,13 +63,9 @@ def bodies(csp):
     return writer, reader
 
 
-def _row(table, lib, api, shape, form, sizes):
-    csp = libs.load(lib, api, sizes["thesis_queue"])
-    processes = plain.stressed_alt(csp) if libs.is_plain(lib, api) else bodies(csp)
+def network(csp, processes, shape, form, n, meter):
+    """The reader and its writers, to be run."""
     writer, reader = processes
-    n = sizes["selects"]
-    variant = "{}x{}-{}".format(shape[0], shape[1], form)
-    meter = Meter("stressed_alt {} {} {}".format(lib, api or "", variant), sizes["runs"])
     ready = csp.Channel("ready")
     channels = [csp.Channel("c{}".format(i)) for i in range(shape[0])]
     alt = csp.Alternative(*[ch.read for ch in channels])
@@ -77,12 +73,36 @@ def _row(table, lib, api, shape, form, sizes):
     for ch in channels:
         for _ in range(shape[1]):
             procs.append(writer(ch.write, ready.write))
-    results = csp.run(*procs)
+    return procs
+
+
+def verify(results, meter):
+    """What the reader got is what the writers wrote, or it is a fault."""
     count, total = results[0]
     meter.fault(count != sum([r[0] for r in results[1:]]))
     meter.fault(total != sum([r[1] for r in results[1:]]))
+
+
+def measured(lib, api, shape, form, sizes):
+    """The Meter of a row."""
+    csp = libs.load(lib, api, sizes["thesis_queue"])
+    processes = plain.stressed_alt(csp) if libs.is_plain(lib, api) else bodies(csp)
+    meter = Meter("stressed_alt {} {} {}".format(lib, api or "", variant(shape, form)),
+                  sizes["runs"])
+    verify(csp.run(*network(csp, processes, shape, form, sizes["selects"], meter)), meter)
+    return meter
+
+
+def variant(shape, form):
+    """The name of a row."""
+    return "{}x{}-{}".format(shape[0], shape[1], form)
+
+
+def _row(table, lib, api, shape, form, sizes):
+    meter = measured(lib, api, shape, form, sizes)
     base = libs.compared_with(lib)
-    table.row(lib, variant, n, meter, api, base=base and (base, variant))
+    name = variant(shape, form)
+    table.row(lib, name, sizes["selects"], meter, api, base=base and (base, name))
 
 
 def main(chosen, apis, sizes):

