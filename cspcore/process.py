@@ -82,10 +82,20 @@ class BaseComposite:
 
     def die(self, exception):
         # The body may not even have begun.
-        for m in self._f.parts():
-            if isinstance(m, BaseProcess) and m._group is None:
-                m.forgo(exception)
+        forgo_all(self._f.parts(), 0, None, exception)
         return BaseProcess.die(self, exception)
+
+
+def forgo_all(members, n, group, exception):
+    """A Parallel or Sequence gives up: what it has not started, from the n-th on, as forgo.
+
+    But not what others have claimed. It takes no memory of its own.
+    """
+    while n < len(members):
+        m = members[n]
+        if isinstance(m, BaseProcess) and (m._group is None or m._group is group):
+            m.forgo(exception)
+        n += 1
 
 
 def unchanged(exception, short):

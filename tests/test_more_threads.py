@@ -294,21 +294,6 @@ def test_a_sequence_that_can_not_claim_its_members_poisons_their_ends():
     assert a.poisoned and b.poisoned
 
 
-def test_a_sequence_that_is_refused_a_member_leaves_the_later_ones_alone():
-    a, b, c = [Channel(name) for name in "abc"]
-    started = reads(b.read)
-    h = Spawn(started)
-    until(lambda: b.queue_len() == 1)
-    later = reads(c.read)
-    raises(RuntimeError, Sequence(reads(a.read), started, later).run)
-    assert a.poisoned and not b.poisoned and not c.poisoned
-    b.write(1)
-    assert h.join() == 1
-    h = Spawn(later)
-    c.write(2)
-    assert h.join() == 2
-
-
 def test_a_select_that_can_not_post_disables_its_guards():
     class Counts(Guard):
         enabled = 0
@@ -748,8 +733,7 @@ def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
     group = Parallel(reads(ch.read))
     with WAIT.lock:
         me = WAIT.own()
-        group._me = me
-        group._begin()
+        group._begin(me)
         me.on = group
     PROCESS._abandon()
     assert group.left < 0

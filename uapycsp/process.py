@@ -23,6 +23,7 @@ from cspcore.process import (
     BaseProcess,
     Failures,
     Ring,
+    forgo_all,
     maker,
     unchanged,
 )
@@ -347,10 +348,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def _start_all(self, args):
         try:
             self._claim_all(args)
-        except MemoryError as er:
-            for m in args:
-                if isinstance(m, Process) and (m._group is None or m._group is self):
-                    m.forgo(er)
+        except BaseException as er:
+            forgo_all(args, 0, self, er)
             raise
         self.left += 1  # itself, so that nobody wakes it before it waits
         failed = None

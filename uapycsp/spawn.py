@@ -2,6 +2,7 @@
 
 from ufuture.loop import engine
 from cspcore.channel import in_order
+from cspcore.process import forgo_all
 from uapycsp.process import Awaitable, Composite, Parallel, as_process
 from uapycsp.process import failures, note_failure
 from uapycsp.wait import Join, coroutine, wake_chain
@@ -28,13 +29,14 @@ class Sequence(Composite):
         n = 0  # how many were run
         try:
             for m in members:
+                m.claim(self)
+            for m in members:
+                m._group = None  # its Parallel claims it
                 parallel = Parallel(m)._await()
                 n += 1
                 results.append((yield from parallel)[0])
         except BaseException as er:
-            while n < len(members):
-                members[n].forgo(er)
-                n += 1
+            forgo_all(members, n, self, er)
             raise
         return results
 

@@ -235,7 +235,7 @@ def _run_through(coro):
 class Process(_plain.Process, Awaitable):
     """A process function with its arguments, or a coroutine (args is None); not started yet."""
 
-    _unrun = ()
+    _awaits = True
 
     def call(self):
         coro = self._f if self._args is None else _plain.Process.call(self)

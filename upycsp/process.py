@@ -28,6 +28,7 @@ from cspcore.process import (
     BaseProcess,
     Failures,
     Ring,
+    forgo_all,
     maker,
     unchanged,
 )
@@ -66,6 +67,9 @@ def _unrun():
         yield type(it)
 
 
+_UNRUN = tuple(_unrun())  # the types of what has not begun when its function was called
+
+
 def _only_makes(f):
     # Whether to call f only makes a generator or coroutine.
     flags = getattr(getattr(f, "__code__", None), "co_flags", None)
@@ -93,7 +97,7 @@ class Process(BaseProcess, Runnable):
     _state = WELL
     _group = None
     _me = None  # the offer of its thread
-    _unrun = tuple(_unrun())  # types of what a function that has not begun may be
+    _awaits = False  # whether its function is an async def
 
     def __init__(self, f, args=()):
         self._f = f
@@ -137,7 +141,7 @@ class Process(BaseProcess, Runnable):
             if self._older is not None:
                 self._enter()
             self.retval = value = self.call()
-            if type(value) in self._unrun and _only_makes(self._f):
+            if type(value) in _UNRUN and not self._awaits and _only_makes(self._f):
                 raise TypeError("a process function is a def without await and yield")
         except BaseException as er:
             self._note(er)  # if not even its ends can be poisoned
@@ -334,11 +338,13 @@ class Parallel(Group, Runnable):
     def _run_members(self):
         try:
             with lock:
-                self._me = me = own()
-                x = self._begin()
-        except MemoryError as er:
-            self._forgo_all(er)
+                me = own()
+                x = self._begin(me)
+        except BaseException as er:
+            forgo_all(self.members, 0, self, er)
             raise
+        if x is self:
+            raise RuntimeError("a process is started once")
         wake_chain(x)
         self._start(me)
         with lock:
@@ -356,12 +362,6 @@ class Parallel(Group, Runnable):
             raise PoisonException("channel is poisoned")
         return x
 
-    def _forgo_all(self, exception):
-        # None was started, for want of memory.
-        for m in self.members:
-            if isinstance(m, Process) and m._group is self:
-                m.forgo(exception)
-
     def _results(self, members):
         # The list of members, turned into that of their results.
         i = 0
@@ -370,10 +370,11 @@ class Parallel(Group, Runnable):
             i += 1
         return members
 
-    def _begin(self):
-        # Under lock: claim the processes, post the guards. Whom to wake.
+    def _begin(self, me):
+        # Under lock: claim the processes, post the guards. Whom to wake; self if it has begun.
         if self.left != _MIXED:
-            raise RuntimeError("a process is started once")
+            return self
+        self._me = me
         self.exception = None  # at a member's end there may be no memory to make these attributes
         self._short = False
         n = 1  # itself, so that nobody wakes it before it waits
@@ -513,11 +514,7 @@ class Sequence(Runnable):
                     raise er
                 results.append(m.retval)
         except BaseException as er:
-            while n < len(members):
-                m = members[n]
-                if m._group is self or isinstance(er, MemoryError) and m._group is None:
-                    m.forgo(er)
-                n += 1
+            forgo_all(members, n, self, er)
             raise
         return results
 

@@ -2,7 +2,7 @@
 
 import csp
 
-from rules_support import AWAITABLE, LIB, idle, join, raises, skip, take, until
+from rules_support import AWAITABLE, LIB, idle, join, join_all, raises, skip, take, until
 
 
 class Oops(Exception):
@@ -30,6 +30,38 @@ async def test_what_a_failed_sequence_does_not_start_poisons_its_ends():
     with raises(Oops):
         await compose(csp.Sequence, returns(0), fails(), returns(1, a.read), inner)
     assert a.poisoned and b.poisoned and c.poisoned
+
+
+async def test_what_is_refused_a_member_runs_none_and_poisons_the_ends_of_those_that_are_free():
+    for kind in (csp.Parallel, csp.Sequence):
+        a, b, c, d = [csp.Channel(name) for name in "abcd"]
+        ran = []
+
+        @csp.process
+        async def reads(cin):
+            ran.append(cin)
+            return await cin()
+
+        started = reads(b.read)
+        other = reads(d.read)
+        handles = [csp.Spawn(started), csp.Spawn(other)]
+        await until(lambda: b.queue_len() == d.queue_len() == 1)
+        with raises(RuntimeError):
+            await compose(kind, reads(a.read), started, reads(c.read), other)
+        assert len(ran) == 2, ran
+        assert a.poisoned and c.poisoned and not b.poisoned and not d.poisoned
+        await b.write(1)
+        await d.write(2)
+        assert await join_all(handles) == [1, 2]
+
+
+async def test_what_has_a_member_twice_runs_none():
+    for kind in (csp.Parallel, csp.Sequence):
+        ch = csp.Channel("c")
+        p = returns(1, ch.read)
+        with raises(RuntimeError):
+            await compose(kind, p, p)
+        assert ch.poisoned
 
 
 async def test_what_a_failed_sequence_has_run_keeps_its_ends():
