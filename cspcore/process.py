@@ -15,7 +15,7 @@ SHORT = const(2)  # failed by a MemoryError
 NO_MEMORY = MemoryError("memory allocation failed")
 
 _NESTS = (list, tuple)  # made once: there may be no memory for it when a process dies
-_DEEPEST = const(8)  # how deep lists are searched for ends: one may contain itself
+_DEEPEST = 8  # how deep lists are searched for ends: one may contain itself
 
 
 class BaseProcess:
