@@ -21,6 +21,7 @@ _later = {}
 _woken = None
 _watch = None
 _WATCH_S = 0.5
+LONGEST_MS = 1 << 28  # of a wait: as on MicroPython
 
 
 class Parked:

@@ -45,7 +45,7 @@ StopIteration = StopIteration
 
 LIMIT = const(64)  # resumes between two looks at asyncio: its switch adds 0.04 us to each
 WATCH_MS = const(500)
-LONGEST_MS = 1 << 28  # half of the furthest that ticks_add of an ESP32 can tell
+LONGEST_MS = 1 << 28  # of a wait: ticks on an ESP32 can be added up to twice of it
 _STAMPS = const(65536)
 _ENDS = (Exception, CancelledError)  # made once: there may be no memory for it when it is needed
 

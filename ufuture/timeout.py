@@ -9,8 +9,6 @@
 from ufuture.children import CancelledError, Children
 from ufuture.loop import engine
 
-_LONGEST_MS = 1 << 28  # at once: ticks on an ESP32 can be added up to 2 ** 29
-
 # When the time is over, what has been paired by then may still go on, and then wait once more for
 # those who are ready before it, as an end of a buffered channel does at times.
 _LAPS = 2
@@ -39,8 +37,8 @@ async def _wait_for(coro, ms):
     child = group.start(coro)
     cancelled = None
     while ms > 0 and group.left and cancelled is None:
-        cancelled = await group.wait_ms(min(ms, _LONGEST_MS))
-        ms -= _LONGEST_MS
+        cancelled = await group.wait_ms(min(ms, engine.LONGEST_MS))
+        ms -= engine.LONGEST_MS
     for _ in range(_LAPS):
         if group.left and cancelled is None:
             cancelled = await group.wait_behind(child)
