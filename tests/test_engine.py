@@ -12,6 +12,7 @@ from ufuture_support import (
     Place,
     SkipTest,
     asyncio,
+    ends_of,
     fails,
     raises,
     renew_loop,
@@ -428,6 +429,33 @@ async def test_who_withstands_its_cancel_may_wait_at_the_same_place():
             await until(p.waits)
         await settle()
         assert not t.ends
+        p.wake()
+        assert await t.end() == "p"
+
+
+async def test_who_withstands_its_cancel_waits_for_a_new_wake_though_many_are_ready_before_it():
+    # More than are resumed in one round: it is cancelled before the turn of its old wake comes.
+    for kind in KINDS:
+        p = Place("p")
+
+        async def withstands():
+            try:
+                await p.wait()
+            except CancelledError:
+                p.woken = False
+            return await p.wait()
+
+        t = await waiting(kind, p, withstands())
+        others = [Place(i) for i in range(150)]
+        tasks = [Outcome(place.wait()) for place in others]
+        await until(lambda: all(place.waits() for place in others))
+        for place in others:
+            place.wake()
+        p.wake()
+        t.cancel()
+        assert await ends_of(tasks) == list(range(150))
+        await settle()
+        assert p.waits() and not t.ends and p.cancels == [True]
         p.wake()
         assert await t.end() == "p"
 
