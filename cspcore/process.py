@@ -60,7 +60,8 @@ class BaseProcess:
             return exception
         if self._verbose:
             try:
-                print("process %s ended by poison" % self.name, file=sys.stderr)
+                # In one piece: other threads may have to tell the same.
+                sys.stderr.write("process %s ended by poison\n" % self.name)
             except Exception:  # stderr is closed, or there is no memory
                 pass
         return None

@@ -1,6 +1,7 @@
 """Rule 4: a process that ends by poison poisons the channel ends among its arguments."""
 
 import io
+from _thread import allocate_lock
 
 import cspcore.process
 import csp
@@ -206,11 +207,24 @@ async def test_poison_exception_is_one_class_under_two_names():
         raise csp.PoisonException("x")
 
 
+class Heard(io.IOBase):
+    """A stream that keeps what several threads write, each piece whole."""
+
+    def __init__(self):
+        self.lock = allocate_lock()
+        self.text = ""
+
+    def write(self, data):
+        with self.lock:
+            self.text += data
+        return len(data)
+
+
 class said:
     """In this block what cspcore.process prints on stderr is kept in `text`."""
 
     def __init__(self, stderr=None):
-        self.stderr = io.StringIO() if stderr is None else stderr
+        self.stderr = Heard() if stderr is None else stderr
 
     def __enter__(self):
         self.sys = cspcore.process.sys
@@ -222,7 +236,7 @@ class said:
 
     @property
     def text(self):
-        return self.stderr.getvalue()
+        return self.stderr.text
 
 
 class Broken(io.IOBase):
