@@ -94,15 +94,18 @@ def bodies(csp):
     return prefix, successor, consumer
 
 
+def ring(csp, prefix, delta, successor):
+    """(Its four channels, the last of which is to be read; its processes but for the reader)."""
+    channels = a, b, c, d = [csp.Channel(name) for name in "abcd"]
+    return channels, [prefix(c.read, a.write), delta(a.read, b.write, d.write),
+                      successor(b.read, c.write)]
+
+
 def network(csp, processes, delta, n, meter):
     """Its four processes, to be run."""
     prefix, successor, consumer = processes
-    a = csp.Channel("a")
-    b = csp.Channel("b")
-    c = csp.Channel("c")
-    d = csp.Channel("d")
-    return (prefix(c.read, a.write), delta(a.read, b.write, d.write),
-            successor(b.read, c.write), consumer(d.read, (a, b, c, d), n, meter))
+    channels, others = ring(csp, prefix, delta, successor)
+    return others + [consumer(channels[3].read, channels, n, meter)]
 
 
 def _thesis_delta(lib, delta):

@@ -68,6 +68,11 @@ def processor_us():
     return (int(words[11]) + int(words[12])) * 10000
 
 
+def all_wait(channels):
+    """Whether somebody waits at each of the channels."""
+    return not [ch for ch in channels if not libs.waiting_in(ch)]
+
+
 # --- processes
 
 def bodies(csp, loop):
@@ -125,13 +130,14 @@ def bodies(csp, loop):
             await Alternative(Timer(ms=ms)).select()
 
     @process
-    async def idle(couts, ms, usage):
-        await pause(50)     # until all others wait
+    async def idle(channels, ms, usage):
+        while not all_wait(channels):
+            await pause(1)
         usage.begin()
         await pause(ms)
         usage.end()
-        for i in range(len(couts)):
-            await couts[i](i)
+        for i in range(len(channels)):
+            await channels[i].write(i)
 
     by_name = {"timer": timer, "sleep": sleep}
     if loop:
@@ -144,25 +150,21 @@ def bodies(csp, loop):
 
 def _beside_a_network(csp, network, consumer, body, samples, sizes):
     # How many messages the network has passed meanwhile.
-    delta, prefix, successor = network
-    a = csp.Channel("a")
-    b = csp.Channel("b")
-    c = csp.Channel("c")
-    d = csp.Channel("d")
+    from benchmarks import commstime
+    channels, others = commstime.ring(csp, *network)
     quiet = csp.Channel("quiet")
     watch = Chrono()
     watch.start()
     results = csp.run(
-        prefix(c.read, a.write), delta(a.read, b.write, d.write), successor(b.read, c.write),
-        consumer(d.read, samples),
-        body(quiet.read, sizes["ms"], watch, samples, (a, b, c, d), sizes["n"]))
-    return results[3]
+        consumer(channels[3].read, samples),
+        body(quiet.read, sizes["ms"], watch, samples, channels, sizes["n"]), *others)
+    return results[0]
 
 
 def _all_wait(csp, waiter, idle, samples, sizes):
     channels = [csp.Channel("w{}".format(i)) for i in range(_WAITERS)]
     procs = [waiter(ch.read) for ch in channels]
-    procs.append(idle([ch.write for ch in channels], sizes["idle_ms"], Usage(samples)))
+    procs.append(idle(channels, sizes["idle_ms"], Usage(samples)))
     samples.fault(csp.run(*procs)[:-1] != list(range(_WAITERS)))
 
 
@@ -206,7 +208,7 @@ def _row(table, lib, api, what, sizes):
         if what == "idle":
             _all_wait(csp, waiter, idle, samples, sizes)
         else:
-            messages += _beside_a_network(csp, (delta, prefix, successor), consumer, by_name[what],
+            messages += _beside_a_network(csp, (prefix, delta, successor), consumer, by_name[what],
                                           samples, sizes)
     # A network that stood still would disturb nobody.
     samples.fault(what != "idle" and messages < n * sizes["runs"])

@@ -122,10 +122,6 @@ def makers(csp, waits):
     return found
 
 
-def _waiting_in(ch):
-    return ch.queue_len() if hasattr(ch, "queue_len") else len(ch.queue)
-
-
 class Coroutines:
     """Processes that wait, as coroutines. To be used by an asyncio task."""
 
@@ -138,7 +134,7 @@ class Coroutines:
     async def start(self, n):
         """Returns when n processes wait."""
         self._task = asyncio.create_task(self._all(n))
-        while _waiting_in(self._ch) < n:
+        while libs.waiting_in(self._ch) < n:
             await asyncio.sleep_ms(0)
 
     async def _all(self, n):
@@ -172,7 +168,7 @@ class Threads:
             self._handles = [self._waits(read) for _ in range(n)]
             for p in self._handles:
                 p.start()
-        while _waiting_in(self._ch) < n:
+        while libs.waiting_in(self._ch) < n:
             time.sleep(0.001)
 
     def end(self, n):

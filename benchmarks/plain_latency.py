@@ -1,6 +1,6 @@
 """The process bodies of latency for plain calls: see benchmarks.plain."""
 
-from benchmarks.latency import sleep_ms
+from benchmarks.latency import all_wait, sleep_ms
 
 
 def bodies(csp):
@@ -48,16 +48,17 @@ def bodies(csp):
         return cin()
 
     @process
-    def idle(couts, ms, usage):
+    def idle(channels, ms, usage):
         alt = Timer and Alternative(Timer(ms=ms))
-        sleep_ms(50)
+        while not all_wait(channels):
+            sleep_ms(1)
         usage.begin()
         if alt:
             alt.select()
         else:
             sleep_ms(ms)
         usage.end()
-        for i in range(len(couts)):
-            couts[i](i)
+        for i in range(len(channels)):
+            channels[i].write(i)
 
     return consumer, {"sleep": sleep, "timer": timer}, waiter, idle

@@ -24,34 +24,25 @@ _MODULO = 1 << 29
 # The emitters are chosen while compiling, so the work is a text that is compiled with each. Viper
 # needs to be told that what a call gives is an integer; for the others `int` would be one call
 # more, which costs as much as the one that is measured.
+_ITERATIVE = """
+{emitter}
+def work(n: int) -> int:
+    a = 0
+    b = 1
+    for _ in range(COUNT):
+        c = (a + b) & 0x1fffffff
+        a = b
+        b = c
+    return a
+"""
 _SOURCES = {
     "none": """
 {emitter}
 def work(n: int) -> int:
     return n
 """,
-    "sqrt": """
-{emitter}
-def work(n: int) -> int:
-    a = 0
-    b = 1
-    for _ in range({int}(root(n))):
-        c = (a + b) & 0x1fffffff
-        a = b
-        b = c
-    return a
-""",
-    "fib": """
-{emitter}
-def work(n: int) -> int:
-    a = 0
-    b = 1
-    for _ in range(n):
-        c = (a + b) & 0x1fffffff
-        a = b
-        b = c
-    return a
-""",
+    "sqrt": _ITERATIVE.replace("COUNT", "{int}(root(n))"),
+    "fib": _ITERATIVE.replace("COUNT", "n"),
     "recursive": """
 {emitter}
 def work(n: int) -> int:

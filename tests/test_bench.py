@@ -348,14 +348,13 @@ sys.exit(main.main({arguments!r}))
 _ASYNC_READ = """
     class Channel:
         def __init__(self, name):
-            ch = csp.Channel(name)
-            self.read = ch.read
-            self.write = ch.write
-            self.poison = ch.poison
+            ch = self.ch = csp.Channel(name)
             if name == {name!r}:
                 async def fault():
                     return broken(await ch.read())
                 self.read = fault
+        def __getattr__(self, name):
+            return getattr(self.ch, name)
     module.Channel = Channel
 """
 _ASYNC_BUFFER = """
