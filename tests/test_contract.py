@@ -3,7 +3,7 @@
 If one of these fails on a new MicroPython, the engine must learn the new ways.
 """
 
-from ufuture_support import asyncio, raises, renew_loop, ticks_diff, ticks_ms
+from ufuture_support import asyncio, raises, renew_loop, settle, ticks_diff, ticks_ms
 
 from ufuture.loop import engine
 
@@ -61,7 +61,7 @@ def test_whoever_is_set_as_cur_task_is_what_the_functions_of_asyncio_act_on():
         core.cur_task = task
         task.coro.send(None)
         core.cur_task = me
-        await asyncio.sleep_ms(5)
+        await settle()
         assert events == [task, task], "asyncio did not resume the task that slept"
 
     run(main())
@@ -82,7 +82,7 @@ def test_a_new_task_is_in_no_queue():
     async def main():
         events = []
         core.Task(appends(events))
-        await asyncio.sleep_ms(1)
+        await settle()
         assert not events
         assert core._task_queue.peek() is None
 
@@ -155,7 +155,7 @@ def test_tasks_of_the_same_time_keep_their_order():
     async def main():
         for i in range(9):
             asyncio.create_task(notes(i))
-        await asyncio.sleep_ms(5)
+        await settle()
 
     run(main())
     assert order == list(range(9))
@@ -175,7 +175,7 @@ def test_a_pushed_task_is_resumed():
     async def main():
         task = core.Task(appends(events))
         push(core._task_queue, task)
-        await asyncio.sleep_ms(1)
+        await settle()
 
     events = []
     run(main())
@@ -185,10 +185,10 @@ def test_a_pushed_task_is_resumed():
 def test_a_task_that_leaves_itself_in_no_queue_is_not_resumed():
     async def main():
         task = asyncio.create_task(parks())
-        await asyncio.sleep_ms(1)
+        await settle()
         assert events == ["before"]
         push(core._task_queue, task)
-        await asyncio.sleep_ms(1)
+        await settle()
         assert events == ["before", "after"]
 
     async def parks():
@@ -229,7 +229,7 @@ class Data:
 def test_false_data_lets_a_task_go_on_and_is_looked_at_when_it_is_the_running_one():
     async def main():
         task = asyncio.create_task(parks())
-        await asyncio.sleep_ms(1)
+        await settle()
         data = Data()
         push(core._task_queue, task)
         task.data = data
@@ -246,7 +246,7 @@ def test_false_data_lets_a_task_go_on_and_is_looked_at_when_it_is_the_running_on
 def test_an_exception_as_data_is_thrown():
     async def main():
         task = asyncio.create_task(parks())
-        await asyncio.sleep_ms(1)
+        await settle()
         push(core._task_queue, task)
         task.data = KeyError("thrown")
         assert await task == "thrown"
@@ -263,13 +263,13 @@ def test_an_exception_as_data_is_thrown():
 def test_cancel_calls_remove_pushes_the_task_and_leaves_cancelled_error():
     async def main():
         task = asyncio.create_task(parks())
-        await asyncio.sleep_ms(1)
+        await settle()
         data = task.data = Data()
         assert task.cancel() is True
         assert data.events == [("remove", task)]
         assert task.data is asyncio.CancelledError
         assert core._task_queue.peek() is task
-        await asyncio.sleep_ms(1)
+        await settle()
         assert events == ["cancelled"]
 
     async def parks():
@@ -286,12 +286,12 @@ def test_cancel_is_handed_on_to_the_task_that_is_waited_for():
     async def main():
         inner = asyncio.create_task(parks())
         outer = asyncio.create_task(waits(inner))
-        await asyncio.sleep_ms(1)
+        await settle()
         assert outer.data is inner
         data = inner.data = Data()
         outer.cancel()
         assert data.events == [("remove", inner)]
-        await asyncio.sleep_ms(1)
+        await settle()
         assert outer.done() and inner.done()
 
     async def parks():
@@ -318,7 +318,7 @@ def test_data_with_a_queue_s_remove_survives_a_sleep_that_is_cancelled():
     # park_ms: the task is in the queue for later, with data that cancel() asks first.
     async def main():
         task = asyncio.create_task(sleeps())
-        await asyncio.sleep_ms(1)
+        await settle()
         data = Data()
         data.remove = core._task_queue.remove
         task.data = data
@@ -360,7 +360,7 @@ def end_of(coro):
         task = asyncio.create_task(coro)
         tasks.append(task)
         task.state = state
-        await asyncio.sleep_ms(5)
+        await settle()
         assert task.state is False
         assert task.done()
 
@@ -413,7 +413,7 @@ def test_the_map_of_the_io_queue_holds_the_streams_that_are_waited_for():
         flag = asyncio.ThreadSafeFlag()
         assert not core._io_queue.map
         task = asyncio.create_task(flag.wait())
-        await asyncio.sleep_ms(1)
+        await settle()
         assert len(core._io_queue.map) == 1
         flag.set()
         await task
