@@ -16,6 +16,7 @@ from rules_support import (
     skip,
     sleep_ms,
     take,
+    until,
 )
 
 if hasattr(time, "ticks_us"):
@@ -261,57 +262,67 @@ async def test_a_timer_is_not_early_wherever_in_a_tick_it_begins():
     assert min(waited) >= 1000, min(waited)
 
 
-def _far(ms):
-    # The furthest that the engine waits at once, and what to set it back to.
-    if LIB != "uapycsp" or not MICROPYTHON:
-        skip("only MicroPython's asyncio can't wait for long")
-    from ufuture.loop import engine
+class far:
+    """In this block the engine waits for so many ms at once, and counts such waits in `stages`."""
 
-    kept = engine.LONGEST_MS
-    engine.LONGEST_MS = ms
-    return engine, kept
+    def __init__(self, ms):
+        if LIB != "uapycsp" or not MICROPYTHON:
+            skip("only MicroPython's asyncio can't wait for long")
+        from ufuture.loop import engine
+
+        self.engine = engine
+        self.ms = ms
+        self.stages = 0
+
+    def __enter__(self):
+        self.kept = self.engine.LONGEST_MS, self.engine.park_ms
+        self.engine.LONGEST_MS = self.ms
+        self.engine.park_ms = self.counted
+        return self
+
+    def counted(self, parked, ms):
+        self.stages += 1
+        return self.kept[1](parked, ms)
+
+    def __exit__(self, kind, value, traceback):
+        self.engine.LONGEST_MS, self.engine.park_ms = self.kept
 
 
 async def test_a_far_timer_goes_by_stages():
-    engine, kept = _far(5)
-    try:
+    with far(5) as waits:
         ch = csp.Channel("c")
         timer = csp.Timer(ms=23)
         alt = csp.Alternative(ch.read, timer, csp.Timer(ms=1000))
-        for _ in range(2):
+        for n in (5, 10):
             start = ticks_us()
             assert await alt.select() == (timer, None)
             assert ticks_diff(ticks_us(), start) >= 23000
-            assert idle(ch)
-    finally:
-        engine.LONGEST_MS = kept
+            assert waits.stages == n and idle(ch)
 
 
 async def test_between_the_stages_of_a_far_timer_others_are_chosen():
-    engine, kept = _far(2)
-    try:
+    with far(2) as waits:
         ch = csp.Channel("c")
         alt = csp.Alternative(csp.Timer(ms=1 << 40), ch.read)
 
         @csp.process
         async def writes_later(cout):
-            await sleep_ms(15)
+            await until(lambda: waits.stages >= 4)
             await cout("v")
 
         h = csp.Spawn(writes_later(ch.write))
         assert await alt.select() == (ch.read, "v")
         await join(h)
+        n = waits.stages
         h = csp.Spawn(take(ch.read))
-        await sleep_ms(5)
+        await until(lambda: ch.queue_len() == 1)
         await ch.write("w")
         await join(h)
-    finally:
-        engine.LONGEST_MS = kept
+        assert waits.stages == n  # nothing of the timer is left
 
 
 async def test_a_far_timer_can_be_cancelled_between_its_stages():
-    engine, kept = _far(2)
-    try:
+    with far(2) as waits:
         ch = csp.Channel("c")
 
         @csp.process
@@ -319,14 +330,12 @@ async def test_a_far_timer_can_be_cancelled_between_its_stages():
             await csp.Alternative(csp.Timer(ms=1 << 40), ch.read).select()
 
         h = csp.Spawn(chooses())
-        await sleep_ms(15)
+        await until(lambda: waits.stages >= 4)
         assert ch.queue_len() == 1
         h.cancel()
-        with raises(engine.CancelledError):
+        with raises(waits.engine.CancelledError):
             await join(h)
         assert idle(ch)
-    finally:
-        engine.LONGEST_MS = kept
 
 
 def test_all_names_can_be_imported_at_once():
