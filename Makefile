@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	perfcheck memory coverage mutation clean
+	perfcheck memory bench-peers coverage mutation clean
 
 ARGS ?=
 SECONDS ?= 60
@@ -15,7 +15,7 @@ find_micropython := micropython="$${MICROPYTHON:-}"; \
 	|| micropython=micropython; MICROPYPATH=.:.frozen; export MICROPYPATH
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /make \1: /p' Makefile | awk -F ': ' '{printf "%-15s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /make \1: /p' Makefile | awk -F ': ' '{printf "%-18s %s\n", $$1, $$2}'
 
 setup: ## make or repair .venv (the other targets do this themselves)
 	@sh tools/setup.sh
@@ -31,6 +31,10 @@ perfcheck: setup ## instructions per operation, against those kept; ARGS=--updat
 
 memory: setup ## bytes of heap of objects and imports, and what an ESP32 has room for
 	@$(python) tools/memory.py $(ARGS)
+
+bench-peers: setup ## CommsTime and choice beside what a user would pick instead, into docs/results
+	@$(python) -m pip install -q --disable-pip-version-check -r requirements-peers.txt
+	@$(python) tools/peers.py $(ARGS)
 
 report: setup ## the thesis's experiments in full, into docs/results
 	@$(python) tools/report.py $(ARGS)

@@ -43,7 +43,7 @@ def figure(value):
     return "{:.1f}".format(value) if value >= 10 else "{:.2f}".format(value)
 
 
-def _table(head, rows, left=1):
+def table(head, rows, left=1):
     lines = ["| " + " | ".join(head) + " |",
              "|" + "|".join(["---"] * left + ["---:"] * (len(head) - left)) + "|"]
     for row in rows:
@@ -61,10 +61,10 @@ def _commstime(report):
                                     r["runs"]))
     rows.sort(key=lambda row: (row[1] != "MicroPython", row[2] == "one processor"))
     theirs = [(name,) + tuple(figure(v) for v in par + seq) for name, par, seq in thesis.COMMSTIME]
-    return (_table(("library", "port", "bound to", "delta", "min", "median", "avg", "max",
+    return (table(("library", "port", "bound to", "delta", "min", "median", "avg", "max",
                     "bytes", "runs"), rows, 4)
             + "\nThe thesis's figures (another machine, in 2020):\n\n"
-            + _table(("", "par min", "avg", "max", "seq min", "avg", "max"), theirs))
+            + table(("", "par min", "avg", "max", "seq min", "avg", "max"), theirs))
 
 
 def _stressed(report):
@@ -84,9 +84,9 @@ def _stressed(report):
         cells = [figure(v) for pair in (many, few) for v in reversed(pair)]
         cells += [figure(v) for v in reversed(board or (None, None))]
         theirs.append((name,) + tuple(cells))
-    return (_table(("library", "port", "bound to") + tuple(variants), rows, 3)
+    return (table(("library", "port", "bound to") + tuple(variants), rows, 3)
             + "\nThe thesis's figures (averages; another machine, in 2020):\n\n"
-            + _table(("", "100x5-select", "100x5-with", "5x2-select", "5x2-with",
+            + table(("", "100x5-select", "100x5-with", "5x2-select", "5x2-with",
                       "FiPy 5x2-select", "FiPy 5x2-with"), theirs))
 
 
@@ -99,9 +99,9 @@ def _queues(report):
     variants = ("append", "popleft", "filter", "withdraw")
     rows = [key + tuple(line.get(v, "") for v in variants) for key, line in lines.items()]
     rows.sort(key=lambda row: (row[1] != "MicroPython", row[0], row[2]))
-    return (_table(("queue", "port", "N") + variants, rows, 2)
+    return (table(("queue", "port", "N") + variants, rows, 2)
             + "\nThe thesis's figures (another machine, in 2020):\n\n"
-            + _table(("machine", "queue", "N", "append", "popleft", "filter"), thesis.QUEUES, 2))
+            + table(("machine", "queue", "N", "append", "popleft", "filter"), thesis.QUEUES, 2))
 
 
 def _waiting(report):
@@ -116,7 +116,7 @@ def _waiting(report):
     rows = [key + tuple(line.get(w, "") for w in some) for key, line in lines.items()]
     rows.sort(key=lambda row: row[1] != "MicroPython")
     head = ("library", "port", "waits on") + tuple("{} waiting".format(w) for w in some)
-    return _table(head, rows, 3) + "\n" + thesis.WAITING + "\n"
+    return table(head, rows, 3) + "\n" + thesis.WAITING + "\n"
 
 
 def _one(report, bench, lib, variant, cpus, api=None):
@@ -168,7 +168,7 @@ def _gains(report):
                stress(lib, "100x5"), stress(lib, "5x2"))
     faster("Stressed alternatives: uapycsp, 5x200 costs that many times 5x2", "<= 1.2",
            stress("uapycsp", "5x200"), stress("uapycsp", "5x2"))
-    return _table(("medians on MicroPython", "goal", "found"), rows)
+    return table(("medians on MicroPython", "goal", "found"), rows)
 
 
 def page(report):
