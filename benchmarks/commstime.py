@@ -144,13 +144,14 @@ def _row(table, lib, api, delta, sizes):
               base=base and (base, delta if delta in ("seq", "par-proc") else "par"))
 
 
-def _floor_row(table, name, sizes):
-    from benchmarks import floor  # needs threads
+def _floor_rows(table, lib, sizes):
+    from benchmarks import floor
     n = sizes["n"]
-    meter = Meter("commstime " + name, sizes["runs"])
-    while meter.next():
-        floor.BY_NAME[name](n, meter)
-    table.row(name, "seq", n, meter)
+    for name, measure in floor.BY_NAME[lib]:
+        meter = Meter("commstime " + name, sizes["runs"])
+        while meter.next():
+            measure(n, meter)
+        table.row(name, "seq", n, meter)
 
 
 def main(chosen, apis, sizes):
@@ -163,4 +164,4 @@ def main(chosen, apis, sizes):
     if "seq" in sizes["delta"]:
         for lib in chosen:
             if lib in libs.FLOORS:
-                _floor_row(table, lib, sizes)
+                _floor_rows(table, lib, sizes)

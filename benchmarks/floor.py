@@ -1,15 +1,23 @@
-"""The floor under CommsTime: what the interpreter itself takes for one communication.
+"""The floors under CommsTime: what the interpreter and its port take for one communication.
 
-floor-asyncio: a read and a write are at least a call of a generator each, and a process that waits
-is resumed once. floor-threads: at least one thread hands over to another through a lock, here to
-and fro between two.
+floor: a read and a write are at least a generator each, and one of them waits, so that it is
+resumed through two levels, the process's and its own. asyncio-switch: from one task of asyncio to
+another, which is what a communication through asyncio's own queue takes at least. lock-handoff:
+from one thread to another through a lock.
 """
 
-import _thread
+try:
+    import asyncio
+except ImportError:     # before MicroPython 1.21
+    import uasyncio as asyncio
 
 
 def _empty():
     return 0
+    yield
+
+
+def _waits():
     yield
 
 
@@ -19,17 +27,35 @@ def _coroutine(n):
         # this tuple it goes over all garbage for each generator, which takes ten times as long.
         (n,)
         yield from _empty()
-        yield from _empty()
-        yield
+        yield from _waits()
 
 
 def resumes(n, meter):
-    """n times two empty operations and one resume."""
+    """n times two operations, one of which waits."""
     resume = _coroutine(n).send
     meter.start()
     for _ in range(n):
         resume(None)
     meter.stop(n)
+
+
+async def _yields(n):
+    for _ in range(n):
+        await asyncio.sleep(0)
+
+
+async def _two_tasks(n, meter):
+    other = asyncio.create_task(_yields(n))
+    await asyncio.sleep(0)  # till it has begun
+    meter.start()
+    await _yields(n)
+    meter.stop(2 * n)
+    await other
+
+
+def switches(n, meter):
+    """n times from one task to the other, and back."""
+    asyncio.run(_two_tasks(n, meter))
 
 
 def _partner(mine, other, n, ended):
@@ -41,6 +67,7 @@ def _partner(mine, other, n, ended):
 
 def handovers(n, meter):
     """n times from one thread to the other, and back."""
+    import _thread
     mine = _thread.allocate_lock()
     other = _thread.allocate_lock()
     ended = _thread.allocate_lock()
@@ -55,4 +82,8 @@ def handovers(n, meter):
     ended.acquire()
 
 
-BY_NAME = {"floor-asyncio": resumes, "floor-threads": handovers}
+# The rows for each name that `lib` takes.
+BY_NAME = {
+    "floor-asyncio": (("floor", resumes), ("asyncio-switch", switches)),
+    "floor-threads": (("lock-handoff", handovers),),
+}

@@ -5,7 +5,7 @@ import config
 LIBRARIES = ("uapycsp", "upycsp")
 THESIS = ("thesis-uapycsp-rescheduling", "thesis-uapycsp-yielding", "thesis-upycsp")
 
-FLOORS = ("floor-asyncio", "floor-threads")     # commstime and spawn only: see benchmarks.floor
+FLOORS = ("floor-asyncio", "floor-threads")     # commstime, spawn and latency
 NO_LIBRARY = "no-library"   # what rows of plain Python carry in workers and matmul
 
 # A baseline comes before what is compared with it.

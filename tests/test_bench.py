@@ -266,7 +266,7 @@ def test_the_configured_library_comes_with_its_baselines(port):
 def test_the_floors_are_rows_of_the_sequential_delta(port):
     rows, _ = rows_of(port, "commstime", "lib=floor-asyncio,floor-threads", "n=50", "runs=3")
     assert [(r["lib"], r["variant"]) for r in rows] == [
-        ("floor-asyncio", "seq"), ("floor-threads", "seq")]
+        ("floor", "seq"), ("asyncio-switch", "seq"), ("lock-handoff", "seq")]
     for row in rows:
         assert row["bytes_per_op"] is None and row["us_max"] > 0
 

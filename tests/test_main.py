@@ -153,7 +153,7 @@ def test_quick_runs_everything():
         "commstime", "stressed_alt", "queues", "waiting_queue"}
     assert {row["lib"] for row in rows} == {
         "uapycsp", "upycsp", "thesis-uapycsp-rescheduling", "thesis-uapycsp-yielding",
-        "thesis-upycsp", "floor-asyncio", "floor-threads", "deque", "list", "cspcore"}
+        "thesis-upycsp", "floor", "asyncio-switch", "lock-handoff", "deque", "list", "cspcore"}
 
 
 @pytest.mark.parametrize("heap", ("1500K", "3M"))

@@ -14,8 +14,9 @@ _COLOURS = {
     "uapycsp": "#08519c",
     "thesis-upycsp": "#fdae6b",
     "upycsp": "#a63603",
-    "floor-asyncio": "#cccccc",
-    "floor-threads": "#999999",
+    "floor": "#cccccc",
+    "asyncio-switch": "#bbbbbb",
+    "lock-handoff": "#999999",
 }
 
 
@@ -58,7 +59,7 @@ def _bars(axes, rows, variants, hatches):
     axes.set_yticks(range(len(keys)))
     labels = []
     for lib, port, cpus in keys:
-        threads = "upycsp" in lib.split("-") or lib == "floor-threads"
+        threads = "upycsp" in lib.split("-") or lib == "lock-handoff"
         labels.append("{}\n{}{}".format(lib, port, ", " + cpus if threads else ""))
     axes.set_yticklabels(labels, fontsize=8)
     axes.set_ylim(-0.6, len(keys) - 0.4)
@@ -77,7 +78,7 @@ def _legend(figure, variants, hatches):
 def _relevant(rows):
     # Asyncio uses one processor in any case, so its bound rows would only be repeated.
     return [row for row in rows if row["cpus"] > 1 or "upycsp" in row["result"]["lib"].split("-")
-            or row["result"]["lib"] == "floor-threads"]
+            or row["result"]["lib"] == "lock-handoff"]
 
 
 def commstime(report, path):
