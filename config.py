@@ -28,7 +28,7 @@ THESIS_QUEUE = "list"
 # has no room for 16000 offers, so that the channels' own queue is measured up to `offers` of them.
 if ON_PC:
     SIZES = {
-        "commstime": {"delta": "seq,par,par-proc", "n": 5000, "runs": 100},
+        "commstime": {"delta": "seq,par,par-proc", "n": 5000, "idle": 0, "runs": 100},
         "stressed_alt": {
             "channels": "5,100", "writers": "2,5", "form": "with,select",
             "selects": 5000, "runs": 100,
@@ -67,7 +67,7 @@ if ON_PC:
 else:
     # An ESP32 has room for 15 threads: 5 channels with 2 writers each are 11 processes.
     SIZES = {
-        "commstime": {"delta": "seq,par,par-proc", "n": 200, "runs": 100},
+        "commstime": {"delta": "seq,par,par-proc", "n": 200, "idle": 0, "runs": 100},
         "stressed_alt": {
             "channels": "5", "writers": "2", "form": "with,select", "selects": 200, "runs": 100,
         },

@@ -10,11 +10,13 @@ Each message the consumer reads took four communications. The delta writes its t
 after the other (seq), or both at once: as two guards posted together (par), or as two writer
 processes for each message (par-proc), which is what the thesis's designs do for par.
 
+Beside the network any number of idle processes may wait, each at a channel of its own.
+
 The process bodies are written once, with async and await; `benchmarks.plain` has those for plain
 calls. Every value is checked.
 """
 
-from benchmarks import libs, plain
+from benchmarks import libs, plain, waiter
 from benchmarks.harness import Meter, Table
 
 
@@ -101,11 +103,13 @@ def ring(csp, prefix, delta, successor):
                       successor(b.read, c.write)]
 
 
-def network(csp, processes, delta, n, meter):
-    """Its four processes, to be run."""
+def network(csp, processes, delta, n, meter, idle=0, waits=None):
+    """Its four processes, and so many idle ones, to be run."""
     prefix, successor, consumer = processes
     channels, others = ring(csp, prefix, delta, successor)
-    return others + [consumer(channels[3].read, channels, n, meter)]
+    quiet = [csp.Channel("idle") for _ in range(idle)]
+    others.extend([waits(ch.read) for ch in quiet])
+    return others + [consumer(channels[3].read, channels + quiet, n, meter)]
 
 
 def _thesis_delta(lib, delta):
@@ -128,19 +132,21 @@ def measured(lib, api, delta, sizes):
     form = by_name[_thesis_delta(lib, delta) if thesis else delta]
     n = sizes["n"]
     title = "commstime {} {} {}".format(lib, api or "", delta)
+    idle = sizes["idle"], waiter.of(csp, libs.is_plain(lib, api))
     warm = Meter(title)
-    csp.run(*network(csp, processes, form, max(1, n // 10), warm))
+    csp.run(*network(csp, processes, form, max(1, n // 10), warm, *idle))
     meter = Meter(title, sizes["runs"])
     meter.warmed(warm)
     while meter.next():
-        csp.run(*network(csp, processes, form, n, meter))
+        csp.run(*network(csp, processes, form, n, meter, *idle))
     return meter
 
 
 def _row(table, lib, api, delta, sizes):
     meter = measured(lib, api, delta, sizes)
     base = libs.compared_with(lib)
-    table.row(lib, delta, sizes["n"], meter, api,
+    idle = ("idle", sizes["idle"]) if sizes["idle"] else None
+    table.row(lib, delta, sizes["n"], meter, api, idle,
               base=base and (base, delta if delta in ("seq", "par-proc") else "par"))
 
 

@@ -18,7 +18,7 @@ _CHOICES = {
     "what": ("sleep", "timer", "stream", "idle"),
 }
 _FORMS = {
-    "stressed_alt": ("with", "select"),
+    "stressed_alt": ("with", "select", "fair"),
     "spawn": ("parallel", "spawn"),
     "prodcons": ("rendezvous", "buffered"),
 }
@@ -30,13 +30,13 @@ class Usage(Exception):
     """What was asked for does not exist."""
 
 
-def _number(key, text):
+def _number(key, text, least=1):
     try:
         value = int(text)
     except ValueError:
-        value = 0
-    if value < 1:
-        raise Usage("{} takes whole numbers from 1, not {!r}".format(key, text))
+        value = -1
+    if value < least:
+        raise Usage("{} takes whole numbers from {}, not {!r}".format(key, least, text))
     return value
 
 
@@ -73,6 +73,8 @@ def value_of(key, text, run=None):
         return _numbers(key, text)
     if key in _YES_NO:
         return among(key, text, ("yes", "no"))[0] == "yes"
+    if key == "idle":
+        return _number(key, text, 0)
     if key == "thesis_queue":
         return among(key, text, ("list", "deque"))[0]
     return _number(key, text)

@@ -23,7 +23,7 @@ import gc
 import sys
 import time
 
-from benchmarks import libs
+from benchmarks import libs, waiter
 from benchmarks.harness import Meter, Table, Unmeasurable
 
 asyncio = None
@@ -68,26 +68,6 @@ def allocated():
     """The bytes of heap that are in use."""
     gc.collect()
     return gc.mem_alloc()
-
-
-def waits(csp):
-    """A small process that waits in a read."""
-
-    @csp.process
-    async def waits(cin):
-        return await cin()
-
-    return waits
-
-
-def plain_waits(csp):
-    """The same for plain calls."""
-
-    @csp.process
-    def waits(cin):
-        return cin()
-
-    return waits
 
 
 def makers(csp, waits):
@@ -292,7 +272,7 @@ def _rows(table, lib, api, sizes):
         else:
             print("no import of {} {}: parts of it were loaded before".format(lib, api or ""))
     csp = libs.load(lib, api, sizes["thesis_queue"])
-    process = plain_waits(csp) if libs.is_plain(lib, api) else waits(csp)
+    process = waiter.of(csp, libs.is_plain(lib, api))
     for variant, make in makers(csp, process):
         meter = Meter(title + variant, runs)
         _objects(make, n, meter)
@@ -308,7 +288,7 @@ def _rows(table, lib, api, sizes):
         _tell(table, lib, api, "first", 1, first)
         _tell(table, lib, api, "waiting", n, meter)
     from benchmarks import commstime, stressed_alt  # not before: a board's heap is small
-    inner = {"n": sizes["messages"], "selects": sizes["messages"], "runs": runs,
+    inner = {"n": sizes["messages"], "idle": 0, "selects": sizes["messages"], "runs": runs,
              "thesis_queue": sizes["thesis_queue"]}
     meter = commstime.measured(lib, api, "seq", inner)
     _tell(table, lib, api, "communication", sizes["messages"], meter)

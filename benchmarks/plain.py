@@ -109,6 +109,10 @@ def stressed_alt(csp):
                 for _ in range(n):
                     with alt as (g, v):
                         total += v
+            elif form == "fair":
+                for _ in range(n):
+                    g, v = alt.fair_select()
+                    total += v
             else:
                 for _ in range(n):
                     g, v = alt.select()

@@ -5,9 +5,10 @@
     ...                          |
     W writers ==> channel C-1 ---+
 
-The reader waits until all writers run, selects `with alt as (g, v)` or with `alt.select()`, and
-poisons the channels in the end. Every writer then says how many writes succeeded and their sum,
-and all of them together have to be what the reader got.
+The reader waits until all writers run, and selects: `with alt as (g, v)` or with `alt.select()`,
+which take the first channel that is ready, or with `alt.fair_select()`, which the thesis's designs
+do not have. It poisons the channels in the end. Every writer then says how many writes succeeded
+and their sum, and all of them together have to be what the reader got.
 """
 
 from benchmarks import libs, plain
@@ -50,6 +51,10 @@ def bodies(csp):
                 for _ in range(n):
                     async with alt as (g, v):
                         total += v
+            elif form == "fair":
+                for _ in range(n):
+                    g, v = await alt.fair_select()
+                    total += v
             else:
                 for _ in range(n):
                     g, v = await alt.select()
@@ -112,4 +117,6 @@ def main(chosen, apis, sizes):
     for lib, api in libs.each(chosen, apis):
         for shape in zip(sizes["channels"], sizes["writers"]):
             for form in sizes["form"]:
+                if form == "fair" and libs.is_thesis(lib):
+                    continue
                 _row(table, lib, api, shape, form, sizes)

@@ -263,6 +263,24 @@ def test_the_configured_library_comes_with_its_baselines(port):
 
 
 @pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("lib", ("uapycsp", "upycsp"))
+def test_idle_processes_may_wait_beside_the_network(port, lib):
+    rows, _ = rows_of(port, "commstime", "lib=" + lib, "delta=seq", "n=20", "runs=2", "idle=7")
+    assert {(r["lib"], r["variant"], r["idle"]) for r in rows} == {(lib, "seq", 7)}
+    rows, _ = rows_of(port, "commstime", "lib=" + lib, "delta=seq", "n=20", "runs=2")
+    assert [r for r in rows if "idle" in r] == []
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_a_fair_choice_is_the_libraries_alone(port):
+    rows, _ = rows_of(port, "stressed_alt", "lib=upycsp,uapycsp,thesis-upycsp", "form=fair",
+                      "channels=3", "writers=2", "selects=20", "runs=2")
+    assert [(r["lib"], r.get("api"), r["variant"]) for r in rows] == [
+        ("uapycsp", None, "3x2-fair"), ("upycsp", "plain", "3x2-fair"),
+        ("upycsp", "aio", "3x2-fair")]
+
+
+@pytest.mark.parametrize("port", PORTS)
 def test_the_floors_are_rows_of_the_sequential_delta(port):
     rows, _ = rows_of(port, "commstime", "lib=floor-asyncio,floor-threads", "n=50", "runs=3")
     assert [(r["lib"], r["variant"]) for r in rows] == [

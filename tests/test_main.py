@@ -54,6 +54,8 @@ def test_an_unknown_library_gets_the_list_of_libraries(port):
     (("waiting_queue", "waiters=1,5-2"), "waiters takes a range upwards, not '5-2'"),
     (("waiting_queue", "future=channel"), "no future 'channel'"),
     (("spawn", "form=with"), "no form 'with'"),
+    (("commstime", "idle=-1"), "idle takes whole numbers from 0, not '-1'"),
+    (("commstime", "idle=few"), "idle takes whole numbers from 0, not 'few'"),
     (("commstime", "n=1,2"), "n takes whole numbers from 1"),
     (("workers", "work=idle"), "no work 'idle'"),
     (("workers", "emitter=asm"), "no emitter 'asm'"),

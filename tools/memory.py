@@ -95,9 +95,9 @@ def stack_size(size=0):
 
 _SETUP = """
 import uapycsp as csp
-from benchmarks import commstime, harness, memory, stressed_alt
+from benchmarks import commstime, harness, memory, stressed_alt, waiter
 memory.load_asyncio()
-process = memory.waits(csp)
+process = waiter.of(csp, False)
 makers = dict(memory.makers(csp, process))
 many = memory.Coroutines(csp, process)
 kept = [None] * {n}
