@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	perfcheck memory bench-peers coverage mutation clean
+	perfcheck memory bench bench-peers coverage mutation clean
 
 ARGS ?=
 SECONDS ?= 60
@@ -31,6 +31,9 @@ perfcheck: setup ## instructions per operation, against those kept; ARGS=--updat
 
 memory: setup ## bytes of heap of objects and imports, and what an ESP32 has room for
 	@$(python) tools/memory.py $(ARGS)
+
+bench: setup ## the figures to be reached, goal and found, into docs/results; ARGS=--quick
+	@$(python) tools/bench.py $(ARGS)
 
 bench-peers: setup ## CommsTime and choice beside what a user would pick instead, into docs/results
 	@$(python) -m pip install -q --disable-pip-version-check -r requirements-peers.txt

@@ -69,11 +69,12 @@ class Failed(Exception):
 class Job:
     """One interpreter that measures one library (or kind of queue) in one benchmark."""
 
-    def __init__(self, port, bench, keys, one_cpu=False):
+    def __init__(self, port, bench, keys, one_cpu=False, heap="2M"):
         self.port = port
         self.bench = bench
         self.keys = keys
         self.one_cpu = one_cpu
+        self.heap = heap
 
     def __str__(self):
         what = self.keys.get("lib") or self.keys.get("queue")
@@ -89,9 +90,7 @@ class Job:
         keys["runs"] = max(1, self.keys["runs"] // rounds)
         command = ["taskset", "-c", "0"] if self.one_cpu else []
         if self.port == "micropython":
-            # 16000 offers take more than 2 MB.
-            heap = "16M" if self.bench == "queues" else "2M"
-            command += [micropython, "-X", "heapsize=" + heap]
+            command += [micropython, "-X", "heapsize=" + self.heap]
         else:
             command += [sys.executable]
         command += ["main.py", self.bench]
@@ -130,7 +129,8 @@ def jobs(sizes, libs, one_cpu):
         for bound in (False, True)[:1 + one_cpu]:
             found.append(Job(port, "commstime", dict(sizes["commstime"], lib=FLOORS), bound))
         for queue in ("deque", "list", "cspcore"):
-            found.append(Job(port, "queues", dict(sizes["queues"], queue=queue)))
+            # 16000 offers take more than 2 MB.
+            found.append(Job(port, "queues", dict(sizes["queues"], queue=queue), heap="16M"))
     found.sort(key=lambda job: (job.bench, job.port, job.one_cpu, job.keys.get("channels", "")))
     return found
 
