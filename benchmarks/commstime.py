@@ -16,7 +16,7 @@ The process bodies are written once, with async and await; `benchmarks.plain` ha
 calls. Every value is checked.
 """
 
-from benchmarks import libs, plain, waiter
+from benchmarks import libs, waiter
 from benchmarks.harness import Meter, Table
 
 
@@ -123,6 +123,7 @@ def measured(lib, api, delta, sizes):
     """The Meter of a row."""
     csp = libs.load(lib, api, sizes["thesis_queue"])
     if libs.is_plain(lib, api):
+        from benchmarks import plain
         processes = plain.commstime(csp)
         by_name = plain.commstime_deltas(csp)
     else:

@@ -1,7 +1,8 @@
 """The same process bodies for plain calls: for upycsp and for the thesis's threads.
 
 Each pattern has its drawing in the file of its benchmark; apart from async and await the bodies
-are equal. Those of prodcons and latency are in files of their own, to spare a board's heap.
+are equal. Those of prodcons and latency are in files of their own, and none is loaded but where
+plain calls are measured, to spare a board's heap.
 """
 
 

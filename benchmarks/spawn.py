@@ -9,7 +9,7 @@ what the port itself has: a task that is awaited, a thread that releases a lock 
 
 import _thread
 
-from benchmarks import libs, plain
+from benchmarks import libs
 from benchmarks.harness import Meter, Table
 
 try:
@@ -107,7 +107,11 @@ def _meter(lib, api, form, at_once, runs):
 
 def _row(table, lib, api, form, at_once, sizes):
     csp = libs.load(lib, api, sizes["thesis_queue"])
-    by_form = plain.spawn(csp) if libs.is_plain(lib, api) else bodies(csp)
+    if libs.is_plain(lib, api):
+        from benchmarks import plain
+        by_form = plain.spawn(csp)
+    else:
+        by_form = bodies(csp)
     meter = _meter(lib, api, form, at_once, sizes["runs"])
     csp.run(by_form[form](at_once, sizes["n"], meter))
     base = libs.compared_with(lib)

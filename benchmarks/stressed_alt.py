@@ -11,7 +11,7 @@ do not have. It poisons the channels in the end. Every writer then says how many
 and their sum, and all of them together have to be what the reader got.
 """
 
-from benchmarks import libs, plain
+from benchmarks import libs
 from benchmarks.harness import Meter, Table
 
 
@@ -91,7 +91,11 @@ def verify(results, meter):
 def measured(lib, api, shape, form, sizes):
     """The Meter of a row."""
     csp = libs.load(lib, api, sizes["thesis_queue"])
-    processes = plain.stressed_alt(csp) if libs.is_plain(lib, api) else bodies(csp)
+    if libs.is_plain(lib, api):
+        from benchmarks import plain
+        processes = plain.stressed_alt(csp)
+    else:
+        processes = bodies(csp)
     meter = Meter("stressed_alt {} {} {}".format(lib, api or "", variant(shape, form)),
                   sizes["runs"])
     verify(csp.run(*network(csp, processes, shape, form, sizes["selects"], meter)), meter)

@@ -10,7 +10,7 @@ waits in a read of a channel of its own, whose variant is called channel. In the
 is set, and every waiter has to get its own number.
 """
 
-from benchmarks import libs, plain
+from benchmarks import libs
 from benchmarks.harness import Meter, Table
 
 
@@ -76,6 +76,7 @@ def _future_maker(lib, kind):
 def _row(table, lib, api, kind, waiters, sizes):
     csp = libs.load(lib, api, sizes["thesis_queue"])
     if libs.is_plain(lib, api):
+        from benchmarks import plain
         processes = plain.waiting_queue(csp)
     else:
         processes = bodies(csp, _future_maker(lib, kind))
