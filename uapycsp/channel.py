@@ -114,10 +114,10 @@ class WriteEnd(End):
         o = ch._readers
         if o is not None:
             if o.alt is None:
-                n = o.next
-                ch._readers = n
-                if n is not None:
-                    n.prev = o.prev
+                # With one name more the generator would take 192 bytes of heap instead of 160.
+                ch._readers = ch = o.next
+                if ch is not None:
+                    ch.prev = o.prev
                     o.next = None
                 o.value = value
                 wake(o)
