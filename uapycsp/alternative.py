@@ -84,10 +84,7 @@ class Alternative(Composed, engine.Parked, Choice):
                 engine.wake(party)
             if self._own and isinstance(self.guards[i], (Skip, Timer)):
                 yield turn()  # or a loop that polls would let nobody else run
-        # A name more, and the generator would not fit where one of an operation was.
-        party = self.guards[i]
-        (party,)  # one block, as in channel.ReadEnd
-        return party, v
+        return self.guards[i], v  # one block, as the tuple in channel.ReadEnd
 
     pri_select = select
 
