@@ -110,8 +110,8 @@ class Checkout:
     def copy_venv(self, fresh):
         """From now on its python3 copies a fresh .venv rather than makes one."""
         # With the times of its files: all that was compiled of others would be compiled again.
-        copy = 'case "$*" in "-m venv --clear .venv") rm -rf .venv; exec cp -Rp "{}" .venv;; esac\n'
-        self.copies = copy.format(fresh)
+        copy = 'rm -rf .venv; exec cp -Rp "{}" .venv'.format(fresh)
+        self.copies = 'case "$*" in "-m venv --clear .venv") {};; esac\n'.format(copy)
         self.python("python3")
 
     def program(self, name, text):
