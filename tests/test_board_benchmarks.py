@@ -106,7 +106,8 @@ OTHERS = [(run, lib) for run in NAMES for lib in ("uapycsp", "upycsp")]
 # The queues know no library.
 @pytest.mark.parametrize("run, lib", [*OTHERS, ("queues", "uapycsp")])
 def test_each_benchmark_runs_in_the_heap_of_an_esp32(board, checkout, lib, run):
-    configure(board, checkout, LIB=lib, RUN=run, runs=1)
+    # As much of everything as config.py says, but waits and sleeps (latency's) are short.
+    configure(board, checkout, LIB=lib, RUN=run, runs=1, ms=2)
     board.mpremote("reset")
     with board.terminal() as terminal:
         text = terminal.until(">>> ", seconds=120)

@@ -220,7 +220,7 @@ def test_what_is_missing_is_told_in_runs_of_lines():
 def test_tests_are_measured_on_both_platforms(tmp_path):
     if interpreters.micropython() is None:
         pytest.skip("no MicroPython")
-    words = ["tests/test_uthreading_thread.py", "-k", "ident"]
+    words = ["tests/test_uthreading_thread.py", "-k", "ident", "-p", "no:hypothesispytest"]
     meaning, status = run.measure(tmp_path / "build", words)
     assert status == 0
     arcs = covered_report.collect(run.ROOT, tmp_path / "build", meaning)

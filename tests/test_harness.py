@@ -19,6 +19,9 @@ from harness import device, interpreters, strip
 TESTS = pathlib.Path(__file__).parent
 needs_micropython = pytest.mark.skipif(not interpreters.micropython(), reason="needs MicroPython")
 
+# Hypothesis, which is not needed here, takes longer to load than the rest.
+PYTEST = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest"]
+
 ASYNC_LIBRARY = """
 try:
     import asyncio
@@ -162,7 +165,7 @@ def run_pytest(folder, *words, **env):
     if "CI" not in env:
         environment.pop("CI", None)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-ojunit_logging=all", "--junitxml", str(report), *words],
+        [*PYTEST, "-ojunit_logging=all", "--junitxml", str(report), *words],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -354,7 +357,7 @@ def test_the_interpreter_ends_with_pytest(tmp_path, number):
                 pass
         """
     project = make_project(tmp_path / "p", {"tests/test_a.py": text})
-    words = [sys.executable, "-m", "pytest", "-k", "cpython"]
+    words = [*PYTEST, "-k", "cpython"]
     run = subprocess.Popen(words, cwd=project, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     assert until(lambda: (project / "pid").exists() and (project / "pid").read_text())
     run.send_signal(number)

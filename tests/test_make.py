@@ -107,6 +107,13 @@ class Checkout:
         text = self.copies + text
         self.program(name, text.replace("{python}", os.path.realpath(sys.executable)))
 
+    def copy_venv(self, fresh):
+        """From now on its python3 copies a fresh .venv rather than makes one."""
+        # With the times of its files: all that was compiled of others would be compiled again.
+        copy = 'rm -rf .venv; exec cp -Rp "{}" .venv'.format(fresh)
+        self.copies = 'case "$*" in "-m venv --clear .venv") {};; esac\n'.format(copy)
+        self.python("python3")
+
     def program(self, name, text):
         path = self.bin / name
         path.write_text("#!/bin/sh\n" + text + "\n")
@@ -148,9 +155,8 @@ class Checkout:
         """Runs make setup, which must succeed; whether it had anything to do."""
         done = self.make("setup", **options)
         assert done.returncode == 0, done.stdout + done.stderr
-        for module in PACKAGES:
-            command = [str(self.path / ".venv/bin/python"), "-c", "import " + module]
-            assert subprocess.run(command, capture_output=True, timeout=180).returncode == 0
+        command = [str(self.path / ".venv/bin/python"), "-c", "import " + ", ".join(PACKAGES)]
+        assert subprocess.run(command, capture_output=True, timeout=180).returncode == 0
         return "Setting up" in done.stderr
 
 
@@ -158,9 +164,7 @@ class Checkout:
 def checkout(tmp_path, fresh):
     """One whose Python copies a fresh .venv rather than makes it."""
     made = Checkout(tmp_path)
-    copy = 'case "$*" in "-m venv --clear .venv") rm -rf .venv; exec cp -R "{0}" .venv;; esac\n'
-    made.copies = copy.format(fresh)
-    made.python("python3")
+    made.copy_venv(fresh)
     return made
 
 
@@ -280,7 +284,7 @@ def test_setting_up_happens_once(plain_checkout, index):
     assert checkout.sets_up(index=index)
 
 
-def test_a_half_made_venv_is_repaired(plain_checkout, index):
+def test_a_half_made_venv_is_repaired(plain_checkout, fresh, index):
     checkout = plain_checkout
     venv = checkout.path / ".venv"
     # 1: made by a python3 without its venv module; 2: interrupted; 3: emptied; 4: broken later.
@@ -288,6 +292,7 @@ def test_a_half_made_venv_is_repaired(plain_checkout, index):
     (venv / "bin").mkdir()
     (venv / "bin" / "python").symlink_to("/nowhere/python3")
     assert checkout.sets_up(index=index)
+    checkout.copy_venv(fresh)  # once it has been made over the remains of another
     (venv / ".ready").unlink()
     next(venv.glob("lib/*/site-packages/pytest.py")).unlink()
     assert checkout.sets_up(index=index)

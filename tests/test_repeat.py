@@ -52,6 +52,7 @@ def command(folder, suite, *words):
     (folder / "pytest.ini").write_text("[pytest]\n")
     words = [str(ROOT / "tools" / "repeat.py"), "--log", str(folder / "log"), *words]
     words += ["-c", str(folder / "pytest.ini"), "-p", "no:cacheprovider"]
+    words += ["-p", "no:hypothesispytest"]  # not needed, and takes longer to load than the rest
     return [sys.executable, *words, str(folder / "test_tiny.py")]
 
 

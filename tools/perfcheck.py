@@ -31,7 +31,7 @@ from harness import interpreters  # noqa: E402
 KEPT = ROOT / "benchmarks" / "instructions.json"
 WORSE = 1.03
 BETTER = 0.97
-HEAP = "12M"
+HEAP = "6M"
 LIMIT = 600  # seconds, for a hang
 
 # Each warms up with a tenth of its operations. A message of CommsTime is four communications.

@@ -23,7 +23,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import report_machine  # noqa: E402
 import report_page  # noqa: E402
-import report_plots  # noqa: E402
 
 ROOT = report_machine.ROOT
 
@@ -270,6 +269,8 @@ def main(arguments=None):
         out.mkdir(parents=True, exist_ok=True)
         stored.write_text(dump(report))
     (out / "README.md").write_text(report_page.page(report))
+    import report_plots  # what draws takes long to load
+
     for path in report_plots.draw(report, out):
         print("wrote", path)
 

@@ -52,7 +52,7 @@ def test_the_same_networks_run_on_cpython(library):
 
 
 # A fault that leaves no trace in the figures takes as long as the limit to be found.
-QUICK = ("--look-ms", "150", "--looks", "20", "--limit", "4", "--seconds")
+QUICK = ("--look-ms", "100", "--looks", "12", "--limit", "4", "--seconds")
 
 
 @needs_micropython
@@ -72,7 +72,8 @@ QUICK = ("--look-ms", "150", "--looks", "20", "--limit", "4", "--seconds")
     ],
 )
 def test_it_finds(fault, library, said):
-    seconds = "9" if fault == "stuck" else "3"
+    # What grows is found in the looks, the rest as soon as it happens.
+    seconds = {"stuck": "9", "leak": "1", "threads": "1"}.get(fault, "3")
     status, text = run_soak("--libs", library, "--seed", "5", "--fault", fault, *QUICK, seconds)
     assert status == 1, text
     assert said in text and "FAULT {}: ".format(library) in text, text

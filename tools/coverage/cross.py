@@ -96,7 +96,9 @@ def functions(module):
 def by_marks(build, modules):
     """The lines and the branches that the marks of the Unix port tell, by path."""
     files = ["tests/{}.py".format(name) for name in modules]
-    meaning, status = run.measure(build, [*files, "-k", "micropython and not " + LONG])
+    # Hypothesis, which is not needed here, takes longer to load than the rest.
+    words = [*files, "-k", "micropython and not " + LONG, "-p", "no:hypothesispytest"]
+    meaning, status = run.measure(build, words)
     arcs = covered_report.arcs_of_marks(pathlib.Path(), build / "marks", meaning)
     lines = {path: {to for start, to in found if start < 0} for path, found in arcs.items()}
     taken = {path: {arc for arc in found if arc[0] > 0} for path, found in arcs.items()}
