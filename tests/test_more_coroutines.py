@@ -32,6 +32,36 @@ async def chooses_to_write(ch, value):
     await Alternative(ch.write.alt_pending_write(value)).select()
 
 
+# What has ended
+
+
+def test_what_failed_outside_of_a_run_is_not_raised_by_the_next_one():
+    contexts = []
+
+    @process
+    async def fails():
+        raise Oops("outside")
+
+    async def outside():
+        loop = asyncio.get_event_loop()
+        loop.set_exception_handler(lambda loop, context: contexts.append(context))
+        h = Spawn(fails())
+        await until(h.done)
+        loop.set_exception_handler(None)
+        return h
+
+    renew_loop()
+    h = asyncio.run(outside())
+    assert [type(c["exception"]) for c in contexts] == [Oops]
+    assert run(succeeds()) == 6
+    assert h.done()
+
+
+@process
+async def succeeds():
+    return 6
+
+
 # What could not be started
 
 
