@@ -1,0 +1,309 @@
+"""The engine where a loop is left in the middle of something, and what the next one knows of it.
+
+And what is kept alive while nothing runs.
+"""
+
+from ufuture_support import (
+    CancelledError,
+    Foreign,
+    Outcome,
+    Place,
+    asyncio,
+    raises,
+    renew_loop,
+    returns,
+    settle,
+    sleep_long,
+    sleep_ms,
+    ticks_ms,
+    until,
+    waiting,
+)
+
+from ufuture.loop import engine
+
+INTERPRETERS = ("micropython",)
+
+core = engine.core
+
+
+class Serving(engine.Owned):
+    """A task that waits on its own state, as the processes of uapycsp do, or on a place."""
+
+    serves = True
+
+    def __init__(self, coro):
+        self.ends = 0
+        engine.start(self, coro)
+
+    def ended(self, value, exception):
+        self.ends += 1
+
+
+def before_the_driver(coro):
+    """Makes a task that has been due for so long that the engine's own task comes after it."""
+    engine._push_at(core.Task(coro), engine.ticks_add(ticks_ms(), -2000))
+
+
+async def interrupts():
+    raise KeyboardInterrupt
+
+
+def interrupted(coro):
+    """Runs a coroutine, which an interrupt ends, in a new loop."""
+    renew_loop()
+    with raises(KeyboardInterrupt):
+        asyncio.run(coro)
+
+
+# Cancellations that are due
+
+
+async def test_who_cancelled_itself_first_is_cancelled_first():
+    order = []
+
+    async def cancels_itself(name, next_one=None):
+        engine.cancel_later()
+        if next_one is not None:
+            before_the_driver(next_one)
+        try:
+            await sleep_long()
+        except CancelledError:
+            order.append(name)
+
+    await Outcome(returns(1)).end()
+    Foreign(cancels_itself("first", cancels_itself("second", cancels_itself("third"))))
+    await until(lambda: len(order) == 3)
+    assert order == ["first", "second", "third"]
+
+
+def test_who_cancelled_itself_before_an_interrupt_is_left_alone_by_the_next_loop():
+    events = []
+
+    async def cancels_itself():
+        engine.cancel_later()
+        before_the_driver(interrupts())
+        try:
+            await sleep_long()
+        finally:
+            events.append("resumed")
+
+    async def main():
+        await Outcome(returns(1)).end()
+        Foreign(cancels_itself())
+        await sleep_long()
+
+    interrupted(main())
+    renew_loop()
+    asyncio.run(wakes_an_owned_task())
+    assert events == []
+    renew_loop()
+
+
+async def wakes_an_owned_task():
+    p = Place("p")
+    t = await waiting(Outcome, p)
+    p.wake()
+    assert await t.end() == "p"
+    await settle()
+
+
+def test_an_interrupt_while_a_task_is_cancelled_ends_the_run():
+    # The driver cancels a task which cancelled itself, and asks what that waits on.
+    class Interrupts(Place):
+        def cancelled(self):
+            raise KeyboardInterrupt
+
+    async def cancels_itself():
+        await sleep_ms(0)
+        tasks[0].cancel()
+        await Interrupts().wait()
+
+    async def cancels_itself_in_the_driver():
+        engine.cancel_later()
+        await Interrupts().wait()
+
+    async def main(coro):
+        tasks.append(Outcome(coro))
+        await until(lambda: tasks[0].ends)
+
+    for coro in cancels_itself(), cancels_itself_in_the_driver():
+        tasks = []
+        interrupted(main(coro))
+        assert not engine.is_running()
+        renew_loop()
+        asyncio.run(wakes_an_owned_task())
+    renew_loop()
+
+
+# Whose turn it is
+
+
+def test_a_loop_begun_within_a_task_of_another_one_has_tasks_of_its_own():
+    seen = []
+
+    async def inner():
+        assert await Outcome(returns(5)).end() == 5
+        seen.append(engine.names["me"])
+
+    async def begins_another():
+        assert engine.names["me"] is serving[0]
+        renew_loop()
+        core.run_until_complete(core.create_task(inner_main()))
+        raise KeyboardInterrupt
+
+    async def inner_main():
+        Outcome(inner())
+        seen.append(engine.names["me"])
+        await until(lambda: len(seen) == 2)
+
+    async def main():
+        serving.append(Serving(begins_another()))
+        await sleep_long()
+
+    serving = []
+    interrupted(main())
+    assert seen == [None, None]
+    renew_loop()
+
+
+async def test_whether_a_loop_runs_is_known_while_the_watch_looks():
+    p = Place("main")
+    seen = []
+
+    def look():
+        if p.waits() and not p.woken:
+            seen.append(engine.is_running())
+            p.wake()
+        return True
+
+    engine.set_watch(look)
+    Outcome(returns(1))  # the driver runs and finds all idle
+    await p.wait()
+    engine.set_watch(None)
+    assert seen == [True]
+
+
+class WithoutPend:
+    """Something that a user may give for a coroutine: it can be resumed and no more."""
+
+    def __init__(self, exception):
+        self.exception = exception
+
+    def send(self, value):
+        raise self.exception
+
+    def throw(self, *args):
+        raise args[0]
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.send(None)
+
+
+def test_no_loop_runs_after_an_interrupt_by_an_object_that_is_no_generator():
+    async def main():
+        Outcome(WithoutPend(KeyboardInterrupt()))
+        await sleep_long()
+
+    interrupted(main())
+    assert not engine.is_running()
+    renew_loop()
+
+
+def test_what_was_ready_in_a_loop_that_is_gone_does_not_run_in_the_one_where_another_is_woken():
+    # An interrupt ends the driver, and there is no memory for another one.
+    p, q, late = Place("p"), Place("q"), Place("late")
+    events = []
+    usual = core.create_task
+
+    def refuses(coro):
+        coro.close()
+        raise MemoryError
+
+    @engine.coroutine
+    def interrupts_without_memory():
+        yield engine.park(p)
+        core.create_task = refuses
+        raise KeyboardInterrupt
+
+    async def main():
+        await waiting(Outcome, p, interrupts_without_memory())
+        await waiting(Outcome, q, q.wait(events))
+        await waiting(Outcome, late, late.wait(events))
+        p.wake()
+        q.wake()
+        await settle()
+
+    async def wakes():
+        late.wake()
+        await until(lambda: events)
+        await settle()
+
+    renew_loop()
+    loop = asyncio.get_event_loop()
+    loop.set_exception_handler(lambda loop, context: None)
+    try:
+        asyncio.run(main())
+    except (KeyboardInterrupt, MemoryError):
+        pass
+    finally:
+        core.create_task = usual
+        loop.set_exception_handler(None)
+    assert events == []
+    renew_loop()
+    asyncio.run(wakes())
+    assert events == ["late"]
+    renew_loop()
+
+
+# What is kept
+
+
+async def test_who_waits_where_nobody_can_wake_it_is_not_kept_by_the_driver_that_ran_it():
+    import gc
+
+    def taken():
+        gc.collect()
+        return gc.mem_alloc()
+
+    @engine.coroutine
+    def waits_by_park():
+        kept = bytearray(200000)
+        yield engine.park(Place())
+        return kept
+
+    @engine.coroutine
+    def waits_on_itself():
+        kept = bytearray(200000)
+        yield engine.names["me"]
+        return kept
+
+    for kind, body in (Outcome, waits_by_park), (Serving, waits_on_itself):
+        await Outcome(returns(1)).end()
+        await settle()
+        before = taken()
+        kind(body())
+        await settle()
+        assert taken() - before < 100000, body
+
+
+async def test_room_for_many_tasks_is_made_in_few_steps():
+    made = []
+    usual = engine._make_room
+
+    def make_room():
+        made.append(1)
+        usual()
+
+    engine._make_room = make_room
+    try:
+        tasks = [Outcome(sleep_long()) for _ in range(1000)]
+    finally:
+        engine._make_room = usual
+    assert len(made) <= 10
+    for t in tasks:
+        t.cancel()
+    await until(lambda: all(t.ends for t in tasks))
