@@ -108,6 +108,25 @@ async def wakes_an_owned_task():
     await settle()
 
 
+def test_a_self_cancel_is_kept_until_the_first_round_of_a_new_loop():
+    events = []
+
+    async def main():
+        t = Outcome(returns(1))
+        engine.cancel_later()
+        try:
+            await sleep_long()
+        except CancelledError:
+            events.append("cancelled")
+        await t.end()
+
+    for _ in range(2):
+        renew_loop()
+        asyncio.run(main())
+    assert events == ["cancelled", "cancelled"]
+    renew_loop()
+
+
 def test_an_interrupt_while_a_task_is_cancelled_ends_the_run():
     # The driver cancels a task which cancelled itself, and asks what that waits on.
     class Interrupts(Place):
