@@ -174,7 +174,12 @@ def test_a_loop_begun_within_a_task_of_another_one_has_tasks_of_its_own():
     async def inner_main():
         Outcome(inner())
         seen.append(engine.names["me"])
-        await until(lambda: len(seen) == 2)
+        engine.cancel_later()
+        try:
+            await sleep_long()
+        except CancelledError:
+            seen.append("cancelled")
+        await until(lambda: len(seen) == 3)
 
     async def main():
         serving.append(Serving(begins_another()))
@@ -182,7 +187,7 @@ def test_a_loop_begun_within_a_task_of_another_one_has_tasks_of_its_own():
 
     serving = []
     interrupted(main())
-    assert seen == [None, None]
+    assert seen == [None, "cancelled", None]
     renew_loop()
 
 
