@@ -208,6 +208,36 @@ async def test_whether_a_loop_runs_is_known_while_the_watch_looks():
     assert seen == [True]
 
 
+async def test_whom_the_watch_has_woken_runs_before_the_next_look_is_due():
+    p, end = Place("woken"), Place("end")
+    events = []
+    usual = engine._push_at
+
+    def look():
+        if end.waits() and not p.woken:
+            events.append("look")
+            p.wake()
+        return True
+
+    def push_at(task, when):
+        events.append("timer")
+        usual(task, when)
+
+    async def waits():
+        await p.wait(events)
+        end.wake()
+
+    engine._push_at = push_at
+    engine.set_watch(look)
+    try:
+        Outcome(waits())
+        await end.wait()
+    finally:
+        engine.set_watch(None)
+        engine._push_at = usual
+    assert events[events.index("look") :][:2] == ["look", "woken"], events
+
+
 class WithoutPend:
     """Something that a user may give for a coroutine: it can be resumed and no more."""
 
