@@ -4,11 +4,14 @@ And what is kept alive while nothing runs.
 """
 
 from ufuture_support import (
+    KINDS,
     CancelledError,
     Foreign,
     Outcome,
     Place,
+    SkipTest,
     asyncio,
+    block_ms,
     raises,
     renew_loop,
     returns,
@@ -153,6 +156,33 @@ def test_an_interrupt_while_a_task_is_cancelled_ends_the_run():
         renew_loop()
         asyncio.run(wakes_an_owned_task())
     renew_loop()
+
+
+# Time limits
+
+
+async def test_a_limit_of_nothing_lets_only_those_go_first_who_are_ready():
+    for kind in KINDS:
+        passes = []
+        t = kind(Place().wait_ms(0))
+        while not t.ends:
+            passes.append(1)
+            await sleep_ms(0)
+        assert await t.end() is False
+        assert len(passes) <= 4, len(passes)
+
+
+async def test_who_is_woken_before_a_time_limit_has_its_order_among_the_others():
+    for kind in KINDS:
+        places = [Place(i) for i in range(10)]
+        for p in places:
+            await waiting(kind, p, p.wait_ms(60000) if p.name & 1 else p.wait())
+        orders = []
+        for p in places:
+            p.wake()
+            orders.extend([engine.order_of(p), engine.order()])
+        assert orders == sorted(orders) and len(set(orders)) == 20
+        await settle()
 
 
 # Whose turn it is
@@ -310,6 +340,55 @@ def test_what_was_ready_in_a_loop_that_is_gone_does_not_run_in_the_one_where_ano
     renew_loop()
     asyncio.run(wakes())
     assert events == ["late"]
+    renew_loop()
+
+
+# Threads
+
+
+def threads():
+    try:
+        import _thread
+    except ImportError:
+        raise SkipTest("no threads here")
+    return _thread
+
+
+def test_a_loop_is_busy_for_other_threads_though_it_rests():
+    _thread = threads()
+    seen = []
+    told = []
+
+    def looks():
+        while len(seen) < 50:
+            seen.append(engine.is_busy())
+            block_ms(1)
+        told.append(1)
+
+    async def main():
+        _thread.start_new_thread(looks, ())
+        await until(lambda: told)
+
+    renew_loop()
+    engine.run(main())
+    assert seen == [True] * 50
+    assert engine.is_busy() is False
+
+
+def test_a_loop_that_an_interrupt_ended_in_its_last_moment_is_not_busy():
+    threads()
+    left = []
+
+    async def main():
+        left.append(engine._runner)
+
+    renew_loop()
+    engine.run(main())
+    engine._runner = left[0]
+    try:
+        assert engine.is_busy() is False
+    finally:
+        engine._runner = None
     renew_loop()
 
 
