@@ -12,6 +12,7 @@ from ufuture_support import (
     SkipTest,
     asyncio,
     block_ms,
+    fails,
     raises,
     renew_loop,
     returns,
@@ -183,6 +184,32 @@ async def test_who_is_woken_before_a_time_limit_has_its_order_among_the_others()
             orders.extend([engine.order_of(p), engine.order()])
         assert orders == sorted(orders) and len(set(orders)) == 20
         await settle()
+
+
+def test_after_is_called_if_the_loop_fails_and_not_the_main_task():
+    # As it does when there is no memory to go on; or when the user's handler fails.
+    calls = []
+
+    def handler(loop, context):
+        raise KeyError("the handler")
+
+    async def main():
+        core.create_task(fails(ValueError("nobody asks")))
+        await sleep_long()
+
+    async def after():
+        calls.append("after")
+
+    renew_loop()
+    loop = asyncio.get_event_loop()
+    loop.set_exception_handler(handler)
+    try:
+        with raises(KeyError):
+            engine.run(main(), after)
+    finally:
+        loop.set_exception_handler(None)
+    assert calls == ["after"]
+    renew_loop()
 
 
 # Whose turn it is
