@@ -378,6 +378,8 @@ def threads():
         import _thread
     except ImportError:
         raise SkipTest("no threads here")
+    if not hasattr(asyncio, "ThreadSafeFlag"):
+        raise SkipTest("asyncio has no ThreadSafeFlag here")
     return _thread
 
 
@@ -400,6 +402,15 @@ def test_a_loop_is_busy_for_other_threads_though_it_rests():
     engine.run(main())
     assert seen == [True] * 50
     assert engine.is_busy() is False
+    del told[:]
+    _thread.start_new_thread(looks_once, (told,))
+    while not told:
+        block_ms(1)
+    assert told == [False]
+
+
+def looks_once(told):
+    told.append(engine.is_busy())
 
 
 def test_a_loop_that_an_interrupt_ended_in_its_last_moment_is_not_busy():
@@ -417,6 +428,38 @@ def test_a_loop_that_an_interrupt_ended_in_its_last_moment_is_not_busy():
     finally:
         engine._runner = None
     renew_loop()
+
+
+async def test_who_asked_first_is_answered_first():
+    _thread = threads()
+    calls = []
+    answers = []
+
+    def asks(i):
+        answers.append(engine.ask(calls.append, i))
+
+    engine.listen()
+    try:
+        for i in range(3):
+            _thread.start_new_thread(asks, (i,))
+            while len(engine._asked) <= i:
+                block_ms(1)
+        await until(lambda: len(answers) == 3)
+    finally:
+        engine.unlisten()
+    assert calls == [0, 1, 2]
+
+
+async def test_who_listens_already_polls_no_second_flag():
+    threads()
+    for _ in range(2):
+        for _ in range(3):
+            engine.listen()
+            await settle()
+        assert len(core._io_queue.map) == 1
+        engine.unlisten()
+        await settle()
+        assert not core._io_queue.map
 
 
 # What is kept
