@@ -88,6 +88,16 @@ async def test_what_nobody_would_hear_the_end_of_does_not_begin():
     assert begun == []
 
 
+async def test_a_task_that_sleeps_or_waits_for_asyncio_s_own_is_not_lost():
+    event = asyncio.Event()
+    for t in Outcome(sleep_long()), Outcome(event.wait()):
+        await settle()
+        assert engine.is_lost(t) is False
+        t.cancel()
+        with raises(CancelledError):
+            await t.end()
+
+
 # Cancellation
 
 
