@@ -341,6 +341,21 @@ async def test_a_waiting_task_is_asked_at_the_moment_of_its_cancel():
             await t.end()
 
 
+async def test_a_task_that_is_cancelled_twice_is_asked_once():
+    for kind in KINDS:
+        for woken in (False, True):
+            p = Place()
+            t = await waiting(kind, p)
+            if woken:
+                p.wake()
+            t.cancel()
+            t.cancel()
+            assert p.cancels == [woken]
+            with raises(CancelledError):
+                await t.end()
+            assert p.cancels == [woken] and t.ends == 1
+
+
 async def test_a_woken_task_is_asked_too_and_cancelled_once():
     for kind in KINDS:
         events = []

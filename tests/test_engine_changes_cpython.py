@@ -45,6 +45,59 @@ async def test_a_limit_that_has_passed_is_told_once_and_before_the_task_goes_on(
         assert p.expiries == 0 and p.timer is None
 
 
+async def test_a_limit_is_never_due_early():
+    loop = asyncio.get_running_loop()
+    for kind in KINDS:
+        p = Place()
+        start = loop.time()
+        t = await waiting(kind, p, p.wait_ms(60000))
+        assert p.timer.when() >= start + 60
+        p.wake()
+        await t.end()
+
+
+# Starting
+
+
+async def test_what_is_awaitable_may_be_started():
+    class Awaitable:
+        def __await__(self):
+            return returns(5).__await__()
+
+    assert await Outcome(Awaitable()).end() == 5
+
+
+async def test_what_nobody_would_hear_the_end_of_does_not_begin():
+    begun = []
+
+    class Refuses(asyncio.Task):
+        def add_done_callback(self, *args, **kwargs):
+            raise MemoryError
+
+    async def begins():
+        begun.append(1)
+
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(lambda loop, coro, **kwargs: Refuses(coro, loop=loop, **kwargs))
+    try:
+        with raises(MemoryError):
+            Outcome(begins())
+    finally:
+        loop.set_task_factory(None)
+    await settle()
+    assert begun == []
+
+
+async def test_a_task_that_sleeps_or_waits_for_asyncio_s_own_is_not_lost():
+    event = asyncio.Event()
+    for t in Outcome(sleep_long()), Outcome(event.wait()):
+        await settle()
+        assert engine.is_lost(t) is False
+        t.cancel()
+        with raises(CancelledError):
+            await t.end()
+
+
 # Cancellation
 
 

@@ -10,7 +10,8 @@ import pytest
 from harness import collect, device, interpreters
 
 TESTS = pathlib.Path(__file__).parent
-FILES = [TESTS / "test_contract.py", TESTS / "test_engine.py"]
+FILES = [TESTS / "test_contract.py", TESTS / "test_engine.py", TESTS / "test_engine_changes.py"]
+FILES += [TESTS / "test_engine_loops.py"]
 FILES += sorted(TESTS.glob("test_ufuture*.py"))
 # From 1.19 on the parts that the engine uses are today's, so fewer will do.
 VERSIONS = {
