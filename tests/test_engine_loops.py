@@ -212,6 +212,54 @@ def test_after_is_called_if_the_loop_fails_and_not_the_main_task():
     renew_loop()
 
 
+# Rounds
+
+
+async def turns(make):
+    """How many are resumed between two turns of a task of asyncio's: make(n, note) wakes them."""
+    passes = [0]
+    seen = []
+    n = 5 * engine.LIMIT
+
+    async def spins():
+        while len(seen) < n:
+            passes[0] += 1
+            await sleep_ms(0)
+
+    t = Foreign(spins())
+    await settle()
+    await make(n, lambda: seen.append(passes[0]))
+    await t.end()
+    return [seen.count(i) for i in sorted(set(seen))]
+
+
+async def test_asyncio_has_its_turn_after_a_round_of_resumes_of_any_kind():
+    def resumes(kind):
+        async def make(n, note):
+            async def notes(p):
+                await p.wait()
+                note()
+
+            places = [Place(i) for i in range(n)]
+            tasks = [kind(notes(p)) for p in places]
+            await until(lambda: all(p.waits() for p in places))
+            await settle()
+            for p in places:
+                p.wake()
+            return tasks
+
+        return make
+
+    async def ends(n, note):
+        async def notes():
+            note()
+
+        return [Outcome(notes()) for _ in range(n)]
+
+    for make in ends, resumes(Outcome), resumes(Foreign):
+        assert await turns(make) == [engine.LIMIT] * 5
+
+
 # Whose turn it is
 
 
