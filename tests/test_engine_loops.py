@@ -131,6 +131,23 @@ def test_a_self_cancel_is_kept_until_the_first_round_of_a_new_loop():
     renew_loop()
 
 
+def test_a_self_cancel_may_be_the_first_thing_that_the_engine_does_in_a_new_loop():
+    events = []
+
+    async def main():
+        engine.cancel_later()
+        try:
+            await sleep_long()
+        except CancelledError:
+            events.append("cancelled")
+
+    for _ in range(2):
+        renew_loop()
+        asyncio.run(main())
+    assert events == ["cancelled", "cancelled"]
+    renew_loop()
+
+
 def test_an_interrupt_while_a_task_is_cancelled_ends_the_run():
     # The driver cancels a task which cancelled itself, and asks what that waits on.
     class Interrupts(Place):
@@ -405,9 +422,8 @@ def test_what_was_ready_in_a_loop_that_is_gone_does_not_run_in_the_one_where_ano
     loop = asyncio.get_event_loop()
     loop.set_exception_handler(lambda loop, context: None)
     try:
-        asyncio.run(main())
-    except (KeyboardInterrupt, MemoryError):
-        pass
+        with raises(KeyboardInterrupt):
+            asyncio.run(main())
     finally:
         core.create_task = usual
         loop.set_exception_handler(None)

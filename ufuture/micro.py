@@ -347,8 +347,11 @@ def _drive():
         if left != LIMIT and task is not None:
             _ended(task, er)
         if _ready and names["wake"] is _wake_parked:
-            _kick()
-        raise
+            try:
+                _kick()
+            except MemoryError:  # the next wake makes a driver
+                pass
+        raise er
 
 
 def _other(parked, nth):
@@ -567,9 +570,9 @@ def cancel_later():
         _ready.insert(i + 1, _Later(task))
         _base -= 1  # which keeps the order of those behind it
         return
-    _cancels.append(task)
     if names["wake"] is _wake_parked:
         _kick()
+    _cancels.append(task)
     # The driver comes before all others who are ready: one of them might pair what the task waits
     # on, and again each time.
     core._task_queue.remove(_driver)
