@@ -346,12 +346,16 @@ def _drive():
         core.cur_task = None
         if left != LIMIT and task is not None:
             _ended(task, er)
-        if _ready and names["wake"] is _wake_parked:
-            try:
-                _kick()
-            except MemoryError:  # the next wake makes a driver
-                pass
+        _kick_another()
         raise er
+
+
+def _kick_another():
+    if _ready and names["wake"] is _wake_parked:
+        try:
+            _kick()
+        except MemoryError:  # the next wake makes a driver
+            pass
 
 
 def _other(parked, nth):

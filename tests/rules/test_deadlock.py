@@ -3,12 +3,14 @@
 import csp
 
 from rules_support import (
+    AWAITABLE,
     POISONED,
     Log,
     idle,
     join,
     par,
     raises,
+    skip,
     sleep_ms,
     ticks_diff,
     ticks_ms,
@@ -176,6 +178,21 @@ def test_members_of_a_parallel_of_write_guards_alone_are_reported_with_their_pro
 @csp.process
 async def writes_both(cout0, cout1):
     await par(cout0.alt_pending_write(1), cout1.alt_pending_write(2))
+
+
+def test_un_awaited_operations_of_a_parallel_are_reported_with_their_process():
+    if not AWAITABLE:
+        skip("plain calls are processes of their own there")
+    a, b = channels("ab")
+    with raises(csp.DeadlockError) as e:
+        csp.run(awaits_both(a.read, b.write))
+    assert "awaits_both reads a or writes b" in str(e.value), str(e.value)
+    assert idle(a, b)
+
+
+@csp.process
+async def awaits_both(cin, cout):
+    await par(cin(), cout(1))
 
 
 def test_waiting_for_a_spawned_process_that_waits_is_a_deadlock():

@@ -96,8 +96,35 @@ def test_a_process_that_waits_on_an_external_channel_is_never_deadlocked():
     assert result == [POISONED, None]
 
 
+def test_nor_one_that_waits_on_such_a_channel_among_others():
+    for waits in (chooses, reads_twice):
+        a, b = csp.Channel("a"), csp.Channel("b")
+        outside = csp.Channel("outside", external=True)
+        result = csp.run(take(a.read), starts_interrupt_and(waits, b, outside, a.write))
+        assert result == [POISONED, None]
+
+
+async def chooses(b, outside):
+    await csp.Alternative(b.read, outside.read).select()
+
+
+async def reads_twice(b, outside):
+    await par(outside.read, outside.read)
+
+
+@csp.process
+async def starts_interrupt_and(waits, b, outside, cout):
+    interrupts_later(outside)
+    await waits(b, outside)
+
+
 @csp.process
 async def starts_interrupt_and_reads(outside, cout):
+    interrupts_later(outside)
+    await outside.read()
+
+
+def interrupts_later(outside):
     # What an interrupt handler does: it acts in the main thread, between two steps of the loop.
     if LIB != "uapycsp":
         poison = outside.poison
@@ -117,7 +144,6 @@ async def starts_interrupt_and_reads(outside, cout):
         poison()
 
     _thread.start_new_thread(later, ())
-    await outside.read()
 
 
 def test_a_user_s_guard_may_be_scheduled_from_outside():
