@@ -62,6 +62,25 @@ async def succeeds():
     return 6
 
 
+async def test_of_many_who_join_a_process_each_may_be_cancelled():
+    for cancelled in range(4):
+        ch = Channel("c")
+        h = Spawn(reads(ch.read))
+        joins = [Outcome(joined(h)) for _ in range(4)]
+        await settle()
+        joins[cancelled].cancel()
+        with raises(CancelledError):
+            await joins[cancelled].end()
+        await ch.write(7)
+        del joins[cancelled]
+        for t in joins:
+            assert await t.end() == 7
+
+
+async def joined(handle):
+    return await handle.join()
+
+
 # What could not be started
 
 
