@@ -117,6 +117,13 @@ def test_a_value_of_another_channel_is_found():
     assert "c0: 1001 was read by 2, and nobody wrote it there" in judged(change)
 
 
+def test_what_is_no_value_at_all_is_found():
+    def change(r):
+        events(r, 2)[3] = ["+", None]
+
+    assert "c0: None was read by 2, and nobody wrote it there" in judged(change)
+
+
 def test_the_wrong_order_is_found():
     def change(r):
         events(r, 2)[1] = ["+", 2]
