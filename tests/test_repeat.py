@@ -1,5 +1,6 @@
 """tools/repeat.py: counts, ends at the first failure, and leaves no process behind."""
 
+import datetime
 import os
 import pathlib
 import re
@@ -11,6 +12,10 @@ import time
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import repeat as repeat_tool  # noqa: E402
+
 LINE = (
     r"\d{4}-\d\d-\d\d \d\d:\d\d UTC  (?:[0-9a-f]{7,}\+?|no commit)  run (\d+): "
     r"(\d+) passed, (\d+) failed, (\d+) skipped in \d+ s, load \d+\.\d"
@@ -90,6 +95,35 @@ def test_a_run_without_a_report_has_failed(tmp_path):
     status, counts, failures = repeat(tmp_path, "--times", "2", "--no-such-option")
     assert (status, counts) == (1, [(1, 0, 1, 0)])
     assert "pytest ended with status 4\n" in failures and "--no-such-option" in failures
+
+
+def test_what_was_interrupted_goes_on_after_the_runs_of_the_same_commit():
+    now = datetime.datetime(2026, 1, 2)
+    kinds = [("a" * 10, 0), ("b" * 10, 1), ("b" * 10, 0), ("b" * 10, 0)]
+    form = "{:%Y-%m-%d %H:%M} UTC  {}  run 1: 5 passed, {} failed, 3 skipped in 2 s, load 1.0"
+    lines = [form.format(now, *kind) for kind in kinds]
+    assert all(re.fullmatch(LINE, text) for text in lines)
+    assert repeat_tool.passed_before(lines, "b" * 10) == 2
+    assert repeat_tool.passed_before(lines[:1], "a" * 10) == 1
+    for other in ("a" * 10, "b" * 10 + "+", ""):
+        assert repeat_tool.passed_before(lines, other) == 0
+    assert repeat_tool.passed_before([], "b" * 10) == 0
+
+
+def test_a_resumed_one_runs_what_is_left(tmp_path, monkeypatch):
+    class Run:
+        passed, skipped, seconds, failures = 5, 0, 1, {}
+
+        def __init__(self, words):
+            pass
+
+    monkeypatch.setattr(repeat_tool, "Run", Run)
+    monkeypatch.setattr(repeat_tool, "commit", lambda: "b" * 10)
+    log = tmp_path / "log"
+    for times, numbers in (("1", "1"), ("3", "123"), ("3", "123")):
+        words = ["--loops", "0", "--log", str(log), "--resume", "--times", times]
+        assert repeat_tool.main(words) == 0
+        assert "".join(re.findall("run (.):", log.read_text())) == numbers
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

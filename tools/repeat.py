@@ -2,6 +2,7 @@
 
     python tools/repeat.py --times 20
     python tools/repeat.py --times 3 --go-on --log night.log -k poison
+    python tools/repeat.py --times 20 --resume      # what was interrupted
 
 Beside it two busy loops run, so that pytest's two workers never have a processor for themselves.
 What the options below don't name goes to pytest. Each run is a line in the log; the tracebacks of
@@ -117,6 +118,16 @@ def line(number, run):
     return form.format(now, commit() or "no commit", number, *counts)
 
 
+def passed_before(lines, name):
+    """How many runs of a commit without changes were the last of a log, and passed."""
+    n = 0
+    for text in reversed(lines):
+        if not name or "  {}  run ".format(name) not in text or ", 0 failed, " not in text:
+            break
+        n += 1
+    return n
+
+
 def say(text, path):
     print(text, flush=True)
     with path.open("a", encoding="utf-8") as file:
@@ -130,6 +141,9 @@ def arguments(words):
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--log", type=pathlib.Path, default=ROOT / "build" / "repeat.log")
     parser.add_argument("--go-on", action="store_true", help="after a failure, too")
+    parser.add_argument(
+        "--resume", action="store_true", help="count what the log says of this commit at its end"
+    )
     parser.add_argument("--loops", type=int, default=2, help="that keep the machine busy")
     return parser.parse_known_args(words)
 
@@ -138,9 +152,11 @@ def main(words=None):
     options, rest = arguments(words)
     options.log.parent.mkdir(parents=True, exist_ok=True)
     failures = options.log.with_name(options.log.name + ".failures")
-    failed = 0
+    failed = before = 0
+    if options.resume and options.log.exists():
+        before = passed_before(options.log.read_text(encoding="utf-8").splitlines(), commit())
     with load(options.loops):
-        for number in range(1, options.times + 1):
+        for number in range(before + 1, options.times + 1):
             run = Run(rest)
             text = line(number, run)
             say(text, options.log)
