@@ -1,6 +1,7 @@
 """The engine on CPython where a small change of it would show: see tools/mutation.py."""
 
 import asyncio
+import logging
 import signal
 import threading
 
@@ -448,3 +449,26 @@ def test_the_runner_of_older_pythons_ends_all_tasks_and_its_loop():
     assert tasks[0].cancelled()
     with raises(RuntimeError):
         asyncio.get_event_loop()  # there is none now
+
+
+# Where nobody asked
+
+
+def test_what_nobody_asked_for_goes_to_the_log_where_no_loop_runs():
+    records = []
+
+    class Keeps(logging.Handler):
+        def emit(self, record):
+            records.append((record.getMessage(), record.exc_info[1]))
+
+    log = logging.getLogger("asyncio")
+    handler = Keeps()
+    log.addHandler(handler)
+    log.propagate = False
+    try:
+        error = KeyError("k")
+        engine.report("a task", error, "it failed")
+    finally:
+        log.propagate = True
+        log.removeHandler(handler)
+    assert records == [("it failed: 'a task'", error)]
