@@ -7,9 +7,9 @@ Valgrind's callgrind counts what the interpreter executes: the same each time bu
 a time would differ by much more on a busy machine. A benchmark runs with two numbers of
 operations, and the difference is divided by theirs, so that starting up does not count. The heap
 is so large that nothing is collected. Threads come in another order each time, which makes up to
-9 %: what looks worse is counted up to six times, and the least counts. What is kept, in
-benchmarks/instructions.json, is of one interpreter: another version is not compared, which is said
-and is no failure.
+9 %: what looks worse is counted up to six times, and the least counts; what is kept is the middle
+of three, so that it is not itself a lucky one. What is kept, in benchmarks/instructions.json, is
+of one interpreter: another version is not compared, which is said and is no failure.
 """
 
 import argparse
@@ -85,11 +85,13 @@ def count(name):
     return round((executed(many) - executed(few)) / ((large - small) * each))
 
 
-def least(name, before):
-    """The least count of three; with one from before, of as many, up to six, as are worse."""
+def counted_again(name, before):
+    """The middle one of three counts; with one from before the least of up to six worse ones."""
+    if before is None:
+        return sorted(count(name) for _ in range(3))[1]
     n = count(name)
-    for _ in range(2 if before is None else 5):
-        if before is None or n > before * WORSE:
+    for _ in range(5):
+        if n > before * WORSE:
             n = min(n, count(name))
     return n
 
@@ -144,7 +146,8 @@ def main(arguments=None):
     same = kept["counts"] if kept["interpreter"] == here and not options.update else {}
     try:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            counted = dict(zip(names, pool.map(least, names, [same.get(n) for n in names])))
+            before = [same.get(name) for name in names]
+            counted = dict(zip(names, pool.map(counted_again, names, before)))
     except Failed as er:
         print(er)
         return 1
