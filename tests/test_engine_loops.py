@@ -60,6 +60,14 @@ def interrupted(coro):
         asyncio.run(coro)
 
 
+def in_two_loops(f):
+    """Runs f() in a new loop, and in another one."""
+    for _ in range(2):
+        renew_loop()
+        asyncio.run(f())
+    renew_loop()
+
+
 # Cancellations that are due
 
 
@@ -124,11 +132,8 @@ def test_a_self_cancel_is_kept_until_the_first_round_of_a_new_loop():
             events.append("cancelled")
         await t.end()
 
-    for _ in range(2):
-        renew_loop()
-        asyncio.run(main())
+    in_two_loops(main)
     assert events == ["cancelled", "cancelled"]
-    renew_loop()
 
 
 def test_a_self_cancel_may_be_the_first_thing_that_the_engine_does_in_a_new_loop():
@@ -141,11 +146,8 @@ def test_a_self_cancel_may_be_the_first_thing_that_the_engine_does_in_a_new_loop
         except CancelledError:
             events.append("cancelled")
 
-    for _ in range(2):
-        renew_loop()
-        asyncio.run(main())
+    in_two_loops(main)
     assert events == ["cancelled", "cancelled"]
-    renew_loop()
 
 
 def test_an_interrupt_while_a_task_is_cancelled_ends_the_run():
