@@ -268,9 +268,7 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="small sizes, to try it out")
     parser.add_argument("--out", default=str(ROOT / "docs" / "results"), help="where to write")
     args = parser.parse_args(arguments)
-    micropython = report_machine.find_micropython()
-    if micropython is None:
-        sys.exit("there is no micropython; make run installs one")
+    micropython = report_machine.need_micropython()
     sizes = QUICK if args.quick else FULL
     result = report_machine.surroundings(micropython)
     result["parameters"] = sizes

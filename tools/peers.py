@@ -220,9 +220,7 @@ def main(arguments=None):
     if args.redraw:
         result = json.loads(stored.read_text())
     else:
-        micropython = report_machine.find_micropython()
-        if micropython is None:
-            sys.exit("there is no micropython; make run installs one")
+        micropython = report_machine.need_micropython()
         go = build_go()
         trio = importlib.util.find_spec("trio") is not None
         rows = [(lib, port) for lib, port in ROWS

@@ -254,9 +254,7 @@ def main(arguments=None):
     if args.redraw:
         report = json.loads(stored.read_text())
     else:
-        micropython = report_machine.find_micropython()
-        if micropython is None:
-            sys.exit("there is no micropython; make run installs one")
+        micropython = report_machine.need_micropython()
         sizes = _sizes(args)
         todo = jobs(sizes, args.lib.split(","), shutil.which("taskset") is not None)
         estimate = 30 if args.quick else sum(job.seconds() for job in todo)

@@ -20,6 +20,14 @@ def find_micropython():
     return str(beside) if beside.exists() else shutil.which("micropython")
 
 
+def need_micropython():
+    """The same; ends with a sentence where there is none."""
+    found = find_micropython()
+    if found is None:
+        sys.exit("there is no micropython; make run installs one")
+    return found
+
+
 def _cpu_model():
     try:
         for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
