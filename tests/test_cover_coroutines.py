@@ -266,6 +266,40 @@ def test_an_interrupt_cancels_what_waits_apart():
     assert ch.queue_len() == 0
 
 
+def test_an_interrupt_of_an_inner_process_cancels_what_was_spawned():
+    events = []
+    ch = Channel("apart", external=True)
+
+    async def waits_apart():
+        try:
+            await ch.read()
+        finally:
+            await sleep_ms(1)  # which it can as long as the loop runs
+            events.append("ended")
+
+    @process
+    async def inner():
+        raise KeyboardInterrupt
+
+    @process
+    async def outer():
+        Spawn(waits_apart())
+        await sleep_ms(5)
+        await inner()
+
+    renew_loop()
+    with raises(KeyboardInterrupt):
+        run(outer())
+    assert events == ["ended"]
+    assert run(outlives_what_was_left()) == "undisturbed"
+
+
+async def outlives_what_was_left():
+    # Longer than it takes until the end of an interrupted run cancels who is left.
+    await sleep_ms(100)
+    return "undisturbed"
+
+
 def test_an_interrupt_does_not_wait_for_ever_for_who_withstands_its_cancel():
     if not MICROPYTHON:
         raise SkipTest("asyncio itself waits for all tasks there")

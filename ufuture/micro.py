@@ -652,12 +652,27 @@ def run(coro, after=None):
         # An interrupt, maybe in the middle of what can't be done by halves: then this fails, too;
         # or the loop itself has no memory to go on.
         try:
-            core.run_until_complete(core.create_task(after()))
+            while not _has_run(core.create_task(after()), er):
+                pass
         except Exception:
             drop_all()
         raise er
     finally:
         core.cur_task = _runner = None
+
+
+def _has_run(task, interrupt):
+    # Whether the loop came to the end of a task. The interrupt ends the loop in each task around
+    # the one that was interrupted, too.
+    try:
+        core.run_until_complete(task)
+        return True
+    except BaseException as er:
+        if er is not interrupt:
+            raise
+    core.cur_task = None
+    task.cancel()
+    return False
 
 
 async def _note(coro, ended):
