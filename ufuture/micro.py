@@ -39,6 +39,8 @@ from ufuture.heap import advance
 
 if not hasattr(core.Task(None), "state"):
     raise ImportError("ufuture needs a later asyncio: that of MicroPython 1.16 or later")
+if not hasattr(core, "cur_task"):  # before 1.23 it appears with the first task that runs
+    core.cur_task = None
 
 CancelledError = core.CancelledError
 TimeoutError = core.TimeoutError
