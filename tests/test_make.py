@@ -158,7 +158,8 @@ class Checkout:
         """Runs make setup, which must succeed; whether it had anything to do."""
         done = self.make("setup", **options)
         assert done.returncode == 0, done.stdout + done.stderr
-        command = [str(self.path / ".venv/bin/python"), "-c", "import " + ", ".join([*PACKAGES, *IMAGES])]
+        words = "import " + ", ".join([*PACKAGES, *IMAGES])
+        command = [str(self.path / ".venv/bin/python"), "-c", words]
         assert subprocess.run(command, capture_output=True, timeout=180).returncode == 0
         return "Setting up" in done.stderr
 
