@@ -41,14 +41,18 @@ def flash(folder, scratch, options):
     if flash_size not in [1 << n for n in range(20, 28)]:
         raise Failed("no flash has {}: write 2MB, 4MB, 8MB, ...".format(images.said(flash_size)))
     offset, version, firmware = images.OFFSET, 6, None
+    length = flash_size - offset
     if options.firmware:
         firmware = images.Firmware(options.firmware, options.chip)
-        offset, version = firmware.filesystem(flash_size)[0], firmware.mpy
+        offset, length = firmware.filesystem(flash_size)
+        version = firmware.mpy
     if options.offset:
         offset = images.size(options.offset)
+        length = flash_size - offset
+    if options.fs_size:
+        length = images.size(options.fs_size)
     if options.mpy:
         version = int(options.mpy) if options.mpy != "no" else None
-    length = images.size(options.fs_size) if options.fs_size else flash_size - offset
     if firmware:
         firmware.check(flash_size, offset, length)
     image = images.littlefs(images.board_files(scratch / "board", version), length)
@@ -86,9 +90,9 @@ def build(out, options):
     made.mkdir(parents=True)
     scratch.mkdir()
     try:
+        place = flash(made, scratch, options)  # first, for most mistakes are found there
         trees(made, options.arch)
         images.romfs(made / "mpy-6", made / "packages.romfs")
-        place = flash(made, scratch, options)
         mip.index(made / "mip", scratch / "mip")
         sums(made)
         _replace(made, out, old)
