@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	perfcheck memory bench bench-peers coverage mutation firmware clean
+	perfcheck memory bench bench-peers coverage mutation firmware sizes clean
 
 ARGS ?=
 SECONDS ?= 60
@@ -83,6 +83,9 @@ firmware: setup ## what boards take, into build/firmware; FIRMWARE=esp32.bin: se
 		$(if $(CHIP),--chip "$(CHIP)") $(if $(FLASH_SIZE),--flash-size "$(FLASH_SIZE)") \
 		$(if $(OFFSET),--offset "$(OFFSET)") $(if $(FS_SIZE),--fs-size "$(FS_SIZE)") \
 		$(if $(MPY),--mpy "$(MPY)") $(if $(ARCH),--arch "$(ARCH)") $(ARGS)
+
+sizes: setup ## bytes of flash and RAM that the packages take, into docs/sizes.md
+	@$(python) tools/sizes.py
 
 clean: ## remove .venv, build and all caches
 	@rm -rf .venv build .pytest_cache .ruff_cache
