@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	perfcheck memory bench bench-peers coverage mutation firmware sizes clean
+	perfcheck memory native bench bench-peers coverage mutation firmware sizes clean
 
 ARGS ?=
 SECONDS ?= 60
@@ -31,6 +31,9 @@ perfcheck: setup ## instructions per operation, against those kept; ARGS=--updat
 
 memory: setup ## bytes of heap of objects and imports, and what an ESP32 has room for
 	@$(python) tools/memory.py $(ARGS)
+
+native: setup ## the packages with machine code in hot functions; ARGS="--march xtensawin"
+	@$(python) tools/native.py $(ARGS)
 
 bench: setup ## the figures to be reached, goal and found, into docs/results; ARGS=--quick
 	@$(python) tools/bench.py $(ARGS)

@@ -154,10 +154,11 @@ if sorted(got[:n]) != list(range(n)):
 """
 
 
-def micropython(words, heap=None):
+def micropython(words, heap=None, cwd=ROOT, **environment):
     """What MicroPython prints; Failed if it fails."""
     command = [*interpreters.command("micropython", heap or HEAP), *words]
-    return ran("MicroPython", command, cwd=ROOT, env=interpreters.environment()).stdout
+    env = dict(interpreters.environment(), **environment)
+    return ran("MicroPython", command, cwd=cwd, env=env).stdout
 
 
 def rows_of(lib, n):
@@ -167,12 +168,16 @@ def rows_of(lib, n):
     return [json.loads(line[7:]) for line in output.splitlines() if line.startswith("RESULT ")]
 
 
-def imported(statement):
-    """(Bytes that the statement takes, bytes in use after it) in an interpreter of its own."""
+def imported(statement, packages=ROOT):
+    """(Bytes that the statement takes, bytes in use after it) in an interpreter of its own.
+
+    packages: the folder that they come from.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "imports.py"
-        path.write_text(_IMPORT)
-        return [int(word) for word in micropython([str(path), statement]).split()]
+        (pathlib.Path(folder) / "imports.py").write_text(_IMPORT)
+        output = micropython(["-m", "imports", statement], cwd=packages,
+                             MICROPYPATH=folder + ":.frozen")
+        return [int(word) for word in output.split()]
 
 
 def sources():
