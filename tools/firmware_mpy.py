@@ -23,6 +23,9 @@ LIMIT = 120  # seconds, for a hang
 
 # The release whose compiler writes a version of .mpy files; None is the newest.
 COMPILERS = {6: None, 5: "1.18"}
+# What machine code is made for: ESP32 and -S3; ESP8266; ESP32-C3; Pico, Pico 2 and others; PCs.
+ARCHITECTURES = ("xtensawin", "xtensa", "rv32imc", "armv6m", "armv7m", "armv7em", "armv7emsp",
+                 "armv7emdp", "x64", "x86")
 
 
 class Failed(Exception):
@@ -30,7 +33,7 @@ class Failed(Exception):
 
 
 def sources(packages):
-    """The paths, relative to the repository, of what packages and single .py files have for boards.
+    """The paths, relative to the repository, of all that packages and .py files have for a board.
 
     Raises Failed.
     """
@@ -48,10 +51,13 @@ def compiled(folder, packages, version=6, native=None):
     """Write the .mpy files of packages into a folder; their paths relative to it, sorted.
 
     packages: names of top-level packages or of single .py files. version: of the .mpy files, 6 or
-    5. native: the architecture (as "xtensawin") for which the hot functions become machine code;
-    without one all is bytecode. Raises Failed.
+    5. native: the one of ARCHITECTURES for which the hot functions become machine code; without
+    one all is bytecode. Raises Failed.
     """
     program = _compiler(version)
+    if native not in (None, *ARCHITECTURES):
+        raise Failed("no machine code can be made for {}, only for {}".format(
+            native, ", ".join(ARCHITECTURES)))
     folder = pathlib.Path(folder)
     written = []
     with tempfile.TemporaryDirectory() as name:
