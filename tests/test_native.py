@@ -1,8 +1,7 @@
-"""tools/native.py: what is marked, that it is machine code, that the rules hold with it."""
+"""A native build: what is marked, that it is machine code, that the rules hold with it."""
 
 import ast
 import os
-import pathlib
 import signal
 import subprocess
 import sys
@@ -16,12 +15,13 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import firmware_mpy  # noqa: E402
 import native  # noqa: E402
+import native_build  # noqa: E402
 
 # --- marking
 
 
 def hot(monkeypatch, *names):
-    monkeypatch.setattr(native, "HOT", {"a.py": {name: "why" for name in names}})
+    monkeypatch.setattr(native, "HOT", {"a.py": dict.fromkeys(names, "why")})
 
 
 def test_a_mark_takes_the_place_of_an_empty_line_or_a_comment(monkeypatch):
@@ -90,8 +90,8 @@ def test_but_for_marks_and_names_the_sources_stay_the_same(path):
 
 def march():
     try:
-        return native.own_architecture()
-    except native.Failed:
+        return native_build.own_architecture()
+    except firmware_mpy.Failed:
         return None
 
 
@@ -101,7 +101,7 @@ def built(tmp_path_factory):
     if march() is None:
         pytest.skip("no MicroPython that loads machine code")
     folder = tmp_path_factory.mktemp("native") / "built"
-    native.build(folder, march())
+    native_build.build(folder, march())
     return folder
 
 
@@ -115,7 +115,7 @@ def micropython(folder, code, *words, heap=None):
 def architectures(folder):
     """{path: the architecture that an .mpy file is for, None if it is bytecode}."""
     return {path.relative_to(folder).with_suffix(".py").as_posix():
-            native.ARCHITECTURES[path.read_bytes()[2] >> 2 & 15]
+            native_build._NUMBERED[path.read_bytes()[2] >> 2 & 15]
             for path in folder.rglob("*.mpy")}
 
 
@@ -128,12 +128,12 @@ def test_files_with_hot_functions_are_machine_code_and_the_others_bytecode(built
 
 @pytest.mark.parametrize("arch", ["xtensawin", "rv32imc", "armv6m", "armv7emsp"])
 def test_boards_get_theirs(arch, tmp_path):
-    native.build(tmp_path / "built", arch)
+    native_build.build(tmp_path / "built", arch)
     assert set(architectures(tmp_path / "built").values()) == {None, arch}
 
 
 def test_sizes_are_those_of_the_files(built):
-    found = native.sizes(built)
+    found = native_build.sizes(built)
     assert set(found) == set(firmware_mpy.PACKAGES)
     assert sum(found.values()) == sum(p.stat().st_size for p in built.rglob("*.mpy"))
 
@@ -142,7 +142,7 @@ def test_a_build_replaces_the_one_before_and_leaves_nothing_else(built, tmp_path
     folder = tmp_path / "place" / "built"
     (folder / "cspcore").mkdir(parents=True)
     (folder / "cspcore" / "old.mpy").write_text("old")
-    native.build(folder, march())
+    native_build.build(folder, march())
     assert architectures(folder) == architectures(built)
     assert list(folder.parent.iterdir()) == [folder]
 
@@ -152,10 +152,8 @@ def test_a_build_that_fails_leaves_the_one_before(monkeypatch, tmp_path):
     folder.mkdir()
     (folder / "old.mpy").write_text("old")
     monkeypatch.setattr(native, "HOT", {"cspcore/errors.py": {"gone": "why"}})
-    # firmware_mpy asks the module of that name.
-    monkeypatch.setitem(sys.modules, "native", native)
     with pytest.raises(firmware_mpy.Failed, match="errors.py has no function gone"):
-        native.build(folder, "x64")
+        native_build.build(folder, "x64")
     assert list(tmp_path.iterdir()) == [folder] and (folder / "old.mpy").exists()
 
 
@@ -268,12 +266,12 @@ def test_a_traceback_leaves_out_what_is_machine_code(built):
 
 
 def test_a_build_tells_the_sizes_of_both(capsys, built, tmp_path):
-    assert native.main(["--out", str(tmp_path / "built")]) == 0
+    assert native_build.main(["--out", str(tmp_path / "built")]) == 0
     output = capsys.readouterr().out
     assert str(tmp_path / "built") in output
     assert "| uapycsp | {} |".format(
         sum(p.stat().st_size for p in _bytecode(tmp_path).glob("*.mpy"))) in output
-    assert " {} | ".format(native.sizes(built)["uapycsp"]) in output
+    assert " {} | ".format(native_build.sizes(built)["uapycsp"]) in output
 
 
 def _bytecode(tmp_path):
@@ -282,10 +280,10 @@ def _bytecode(tmp_path):
 
 
 def test_quick_measuring_writes_a_page(capsys, built, tmp_path):
-    assert native.main(["--out", str(tmp_path / "built"), "--measure", "--quick",
+    assert native_build.main(["--out", str(tmp_path / "built"), "--measure", "--quick",
                         "--results", str(tmp_path / "results")]) == 0
     text = (tmp_path / "results" / "native.md").read_text()
-    for name in (*native.perfcheck.MEASURES, *firmware_mpy.PACKAGES, "from upycsp import"):
+    for name in (*native_build.perfcheck.MEASURES, *firmware_mpy.PACKAGES, "from upycsp import"):
         assert "\n| " + name in text
     found = (tmp_path / "results" / "native.json").read_text()
     assert '"micropython": ' in found and '"commit": ' in found
@@ -297,43 +295,44 @@ def test_quick_measuring_writes_a_page(capsys, built, tmp_path):
     (["--march", "xtensawin", "--measure"], "the MicroPython here runs x64, not xtensawin\n"),
 ))
 def test_another_architecture_is_not_run(capsys, monkeypatch, tmp_path, words, problem):
-    monkeypatch.setattr(native, "own_architecture", lambda: "x64")
-    assert native.main(["--out", str(tmp_path / "built"), *words]) == 1
+    monkeypatch.setattr(native_build, "own_architecture", lambda: "x64")
+    assert native_build.main(["--out", str(tmp_path / "built"), *words]) == 1
     assert capsys.readouterr().err == problem
     assert not list(tmp_path.iterdir())
 
 
 def test_where_no_machine_code_runs_an_architecture_must_be_named(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(native, "own_architecture", lambda: None)
-    assert native.main(["--out", str(tmp_path / "built")]) == 1
+    monkeypatch.setattr(native_build, "own_architecture", lambda: None)
+    assert native_build.main(["--out", str(tmp_path / "built")]) == 1
     assert capsys.readouterr().err == (
         "the MicroPython here runs no machine code: name the architecture of another in --march\n")
-    assert native.main(["--out", str(tmp_path / "built"), "--march", "xtensawin"]) == 0
+    assert native_build.main(["--out", str(tmp_path / "built"), "--march", "xtensawin"]) == 0
 
 
 def test_without_micropython_one_sentence_says_so(capsys, monkeypatch):
     monkeypatch.setattr(interpreters, "command", lambda *_: None)
-    assert native.main([]) == 1
+    assert native_build.main([]) == 1
     assert capsys.readouterr().err == "there is no MicroPython: name one in MICROPYTHON\n"
 
 
 def test_an_unknown_architecture_is_refused_with_those_there_are(capsys):
     with pytest.raises(SystemExit) as stop:
-        native.main(["--march", "z80"])
+        native_build.main(["--march", "z80"])
     assert stop.value.code == 2
     assert "xtensawin" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written_is_told(capsys, tmp_path):
     (tmp_path / "file").write_text("here")
-    assert native.main(["--march", "xtensawin", "--out", str(tmp_path / "file" / "built")]) == 1
+    out = str(tmp_path / "file" / "built")
+    assert native_build.main(["--march", "xtensawin", "--out", out]) == 1
     said = capsys.readouterr().err
     assert said.startswith("can't write ") and said.count("\n") == 1
 
 
 def test_a_file_in_the_place_of_the_folder_stays(capsys, tmp_path):
     (tmp_path / "built").write_text("here")
-    assert native.main(["--march", "xtensawin", "--out", str(tmp_path / "built")]) == 1
+    assert native_build.main(["--march", "xtensawin", "--out", str(tmp_path / "built")]) == 1
     said = capsys.readouterr().err
     assert said.startswith("can't write ") and said.count("\n") == 1
     assert (tmp_path / "built").read_text() == "here"
