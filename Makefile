@@ -33,7 +33,7 @@ memory: setup ## bytes of heap of objects and imports, and what an ESP32 has roo
 	@$(python) tools/memory.py $(ARGS)
 
 native: setup ## the packages with machine code in hot functions; ARGS="--march xtensawin"
-	@$(python) tools/native.py $(ARGS)
+	@$(python) tools/native_build.py $(ARGS)
 
 bench: setup ## the figures to be reached, goal and found, into docs/results; ARGS=--quick
 	@$(python) tools/bench.py $(ARGS)
