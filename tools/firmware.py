@@ -90,9 +90,9 @@ def build(out, options):
         raise Failed("{} has other files, which would be lost: name a new folder".format(out))
     shutil.rmtree(new, ignore_errors=True)
     made, scratch = new / "made", new / "scratch"
-    made.mkdir(parents=True)
-    scratch.mkdir()
     try:
+        made.mkdir(parents=True)
+        scratch.mkdir()
         place = flash(made, scratch, options)  # first, for most mistakes are found there
         trees(made, options.arch)
         images.romfs(made / "mpy-6", made / "packages.romfs")
