@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.metadata
+import json
 import os
 import pathlib
 import shlex
@@ -259,18 +260,20 @@ def test_the_board_program_runs_from_the_littlefs_image(built, tmp_path, lib):
 print(sorted(os.listdir("/")), os.statvfs("/")[0] * os.statvfs("/")[2])
 with open("/config.py") as file:
     print(file.readline().strip())
-sys.argv[:] = ["main.py", "commstime", "lib={}", "api=plain", "n=20", "runs=1", "baselines=no"]
+sys.argv[:] = ["main.py", "commstime", "lib={}", "n=20", "runs=1", "baselines=no"]
 execfile("main.py")
 import benchmarks.commstime
 print(benchmarks.commstime.__file__)
 with open("/kept", "w") as file:
     file.write("still here")
-""".format(lib).replace(', "api=plain"', ', "api=plain"' if lib == "upycsp" else "")
+""".format(lib)
     output = on_micropython(MOUNT.format(str(image), "littlefs") + program)
     lines = output.splitlines()
     assert lines[0] == "['config.py', 'lib', 'main.py'] {}".format(2 << 20)
     assert lines[1] == (ROOT / "config.py").read_text().splitlines()[0]
-    assert sum(line.startswith("RESULT ") for line in lines) == 3, output
+    rows = [json.loads(line[7:]) for line in lines if line.startswith("RESULT ")]
+    assert {(row["lib"], row["variant"]) for row in rows} == {
+        (lib, "seq"), (lib, "par"), (lib, "par-proc")}, output
     assert lines[-1] == "/lib/benchmarks/commstime.mpy"
     # It can be written, too, and keeps what was.
     again = MOUNT.format(str(image), "littlefs") + "print(open('/kept').read())\nimport uapycsp"
