@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	perfcheck memory bench bench-peers coverage mutation clean
+	perfcheck memory native bench bench-peers coverage mutation firmware sizes clean
 
 ARGS ?=
 SECONDS ?= 60
@@ -31,6 +31,9 @@ perfcheck: setup ## instructions per operation, against those kept; ARGS=--updat
 
 memory: setup ## bytes of heap of objects and imports, and what an ESP32 has room for
 	@$(python) tools/memory.py $(ARGS)
+
+native: setup ## the packages with machine code in hot functions; ARGS="--march xtensawin"
+	@$(python) tools/native_build.py $(ARGS)
 
 bench: setup ## the figures to be reached, goal and found, into docs/results; ARGS=--quick
 	@$(python) tools/bench.py $(ARGS)
@@ -77,6 +80,15 @@ coverage: setup ## lines and branches that the tests reach, on both platforms, i
 mutation: setup ## which small changes of the code no test notices (hours; ARGS="cspcore/group.py")
 	@$(python) -m pip install -q --disable-pip-version-check -r requirements-mutation.txt
 	@$(python) tools/mutation.py $(ARGS)
+
+firmware: setup ## what boards take, into build/firmware; FIRMWARE=esp32.bin for all of its flash
+	@$(python) tools/firmware.py $(if $(FIRMWARE),--firmware "$(FIRMWARE)") \
+		$(if $(CHIP),--chip "$(CHIP)") $(if $(FLASH_SIZE),--flash-size "$(FLASH_SIZE)") \
+		$(if $(OFFSET),--offset "$(OFFSET)") $(if $(FS_SIZE),--fs-size "$(FS_SIZE)") \
+		$(if $(MPY),--mpy "$(MPY)") $(if $(ARCH),--arch "$(ARCH)") $(ARGS)
+
+sizes: setup ## bytes of flash and RAM that the packages take, into docs/sizes.md
+	@$(python) tools/sizes.py
 
 clean: ## remove .venv, build and all caches
 	@rm -rf .venv build .pytest_cache .ruff_cache
