@@ -149,12 +149,13 @@ def test_a_build_replaces_the_one_before_and_leaves_nothing_else(built, tmp_path
 
 def test_a_build_that_fails_leaves_the_one_before(monkeypatch, tmp_path):
     folder = tmp_path / "built"
-    folder.mkdir()
-    (folder / "old.mpy").write_text("old")
+    (folder / "cspcore").mkdir(parents=True)
+    (folder / "cspcore" / "old.mpy").write_text("old")
     monkeypatch.setattr(native, "HOT", {"cspcore/errors.py": {"gone": "why"}})
     with pytest.raises(firmware_mpy.Failed, match="errors.py has no function gone"):
         native_build.build(folder, "x64")
-    assert list(tmp_path.iterdir()) == [folder] and (folder / "old.mpy").exists()
+    assert list(tmp_path.iterdir()) == [folder]
+    assert [p.name for p in folder.rglob("*.mpy")] == ["old.mpy"]
 
 
 # --- the rules, with machine code
@@ -338,7 +339,25 @@ def test_a_file_in_the_place_of_the_folder_stays(capsys, tmp_path):
     assert (tmp_path / "built").read_text() == "here"
 
 
+@pytest.mark.parametrize("path", ("notes.txt", "mine/cspcore.mpy", "cspcore/channel.py"))
+def test_a_folder_with_anything_else_in_it_stays(capsys, tmp_path, path):
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text("here")
+    assert native_build.main(["--march", "xtensawin", "--out", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        "{} holds more than a build, which would be lost: name another folder\n".format(tmp_path))
+    assert (tmp_path / path).read_text() == "here"
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == [tmp_path / path]
+
+
 # --- the tests with it
+
+
+def test_libraries_are_looked_for_in_the_packages_named_first(built, monkeypatch):
+    monkeypatch.setenv("CSP_PACKAGES", str(built))
+    assert interpreters.library_paths() == [str(built), str(ROOT)]
+    monkeypatch.delenv("CSP_PACKAGES")
+    assert interpreters.library_paths() == [str(ROOT)]
 
 
 def test_packages_that_are_not_there_stop_the_tests_with_a_sentence(tmp_path):

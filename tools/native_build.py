@@ -55,8 +55,16 @@ def own_architecture():
 
 
 def build(folder, march):
-    """Write the packages as .mpy files into a folder, whole or not at all; None: as bytecode."""
+    """Write the packages as .mpy files into a folder, in the place of a build that is there.
+
+    Raises Failed, and OSError where it can't be written; then that build stays.
+    """
     folder = pathlib.Path(folder)
+    for path in folder.rglob("*"):
+        package = path.relative_to(folder).parts[0]
+        if package not in firmware_mpy.PACKAGES or not (path.is_dir() or path.suffix == ".mpy"):
+            raise Failed("{} holds more than a build, which would be lost: name another "
+                         "folder".format(folder))
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as name:
         made = pathlib.Path(name) / "made"
@@ -202,10 +210,11 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     try:
         return _make(options)
-    except (Failed, memory.Failed, perfcheck.Failed) as er:
+    except (Failed, perfcheck.Failed) as er:
         print(er, file=sys.stderr)
     except OSError as er:
-        print("can't write {}: {}".format(er.filename, er.strerror), file=sys.stderr)
+        print("can't write {}: {}".format(er.filename or "the build", er.strerror),
+              file=sys.stderr)
     return 1
 
 
