@@ -4,6 +4,7 @@ import hashlib
 import importlib.metadata
 import os
 import pathlib
+import shlex
 import shutil
 import struct
 import subprocess
@@ -306,6 +307,9 @@ def test_a_filesystem_of_another_size_is_not_mounted(tmp_path):
     (["--fs-size", "4K"], "a filesystem of 4 KB can't be made: it has blocks of 4 KB, "),
     (["--fs-size", "1000001"], "a filesystem of 1000001 bytes can't be made: "),
     (["--fs-size", "much"], "much is no size: write 2MB, 512KB or 0x200000"),
+    (["--fs-size", "4MB"],
+     "a filesystem of 4096 KB at 0x200000 does not fit a flash of 4096 KB"),
+    (["--flash-size", "2MB"], "a filesystem at 0x200000 does not fit a flash of 2048 KB"),
     (["--flash-size", "3MB"], "no flash has 3072 KB: write 2MB, 4MB, 8MB, ..."),
 ])
 def test_what_no_filesystem_can_be_is_one_sentence(tmp_path, capsys, words, told):
@@ -548,6 +552,22 @@ def test_a_file_in_the_folders_place_is_one_sentence(tmp_path, capsys):
     (tmp_path / "out").write_text("")
     assert refused(capsys, "--out", tmp_path / "out") == "{}: Not a directory".format(
         tmp_path / "out")
+
+
+def test_make_passes_on_what_is_given():
+    given = {"FIRMWARE": "a file.bin", "CHIP": "esp32s3", "FLASH_SIZE": "8MB",
+             "OFFSET": "0x300000", "FS_SIZE": "1MB", "MPY": "no", "ARCH": "armv6m",
+             "ARGS": "--out x"}
+    words = ["{}={}".format(*pair) for pair in given.items()]
+    env = {name: value for name, value in os.environ.items() if name not in given}
+    passed = []
+    for name, value in given.items():
+        passed += ["--" + name.lower().replace("_", "-"), value]
+    for words, wanted in ((words, passed[:-2] + ["--out", "x"]), ([], [])):
+        done = subprocess.run(["make", "-n", "firmware", *words], cwd=ROOT, env=env,
+                              capture_output=True, text=True, timeout=180)
+        found = shlex.split(done.stdout.replace("\\\n", " "))
+        assert found[found.index("tools/firmware.py") + 1:] == wanted
 
 
 def test_what_is_there_is_told(built, esp32, tmp_path, capsys):

@@ -230,6 +230,20 @@ def test_a_git_host_serves_the_repository_as_it_is(monkeypatch, tmp_path, name, 
     assert sorted(contents(tmp_path)) == expected(packages, ".py")
 
 
+# --- copied
+
+
+def test_compiled_files_are_copied_as_docs_say(empty, tmp_path):
+    firmware.compiled(tmp_path, firmware.PACKAGES)
+    text = (ROOT / "docs/firmware.md").read_text()
+    [section] = re.findall(r"(?s)## Compiled files\n.*?```sh\n(.*?)```", text)
+    [command] = re.findall(r"(?m)^mpremote (.*)$", section)
+    empty.mpremote(*command.split(), cwd=tmp_path)
+    packages = command.split()[2:-1]
+    assert installed(empty) == [path[4:] for path in expected(packages)]
+    assert empty.mpremote("exec", NETWORKS["uapycsp"]) == "[1, None]\n"
+
+
 # --- freezing
 
 

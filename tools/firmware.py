@@ -53,6 +53,9 @@ def flash(folder, scratch, options):
         length = images.size(options.fs_size)
     if options.mpy:
         version = int(options.mpy) if options.mpy != "no" else None
+    if offset >= flash_size or offset + length > flash_size:
+        raise Failed("a filesystem{} at {:#x} does not fit a flash of {}".format(
+            " of " + images.said(length) if length > 0 else "", offset, images.said(flash_size)))
     if firmware:
         firmware.check(flash_size, offset, length)
     image = images.littlefs(images.board_files(scratch / "board", version), length)

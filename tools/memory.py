@@ -301,7 +301,7 @@ def show_objects(by_lib, web):
     for lib in LIBS:
         for row in by_lib[lib]:
             variant, taken = row["variant"], row["bytes_per_op"]
-            if variant == "import":
+            if variant == "import" or variant.startswith("stack-"):
                 continue
             goal = found.get((lib, variant))
             narrow = web["objects"].get(variant) if web and lib == "uapycsp" else None
@@ -345,6 +345,9 @@ def show_room(wide, web, by_lib, tries):
             [per_thread] = [r["bytes_per_op"] for r in by_lib[lib] if r["variant"] == "waiting"]
             rows.append(("{}: heap that so many take (half of 64 bits')".format(lib),
                          *[number(ESP32_THREADS * per_thread / 2)] * 2))
+            deepest = max(r["bytes_per_op"] for r in by_lib[lib] if r["variant"][:6] == "stack-")
+            rows.append(("{}: stack that its operations need (half of 64 bits')".format(lib),
+                         *[number(deepest / 2)] * 2))
     table("What fits into an ESP32's heap of {} KB; words of 32 bits".format(ESP32 // 1024),
           ("", "from .py", "from .mpy"), rows)
     if tries:
