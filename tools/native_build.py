@@ -171,13 +171,8 @@ def measure(folders, parameters):
 
 def page(result):
     """docs/results/native.md."""
-    m = result["machine"]
-    lines = ["# A native build", "", "`make native ARGS=--measure` printed this on {}: {}, {} "
-             "processors, {} {} {}; {}; commit {}{}.".format(
-                 result["date"], m["cpu"], m["processors"], m["system"], m["kernel"],
-                 m["architecture"], result["versions"]["micropython"],
-                 (result["commit"] or "unknown")[:12],
-                 ", with uncommitted changes" if result["uncommitted_changes"] else ""),
+    lines = ["# A native build", "",
+             report_machine.printed("make native ARGS=--measure", result),
              "On the Unix port; times are medians over {} rounds of both builds in turns, in a "
              "heap of {}; rows of upycsp on one processor. The bytes of an operation are those it "
              "takes of the heap.".format(result["parameters"]["rounds"], HEAP)]
