@@ -2,6 +2,7 @@
 
 import ast
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -130,6 +131,23 @@ def test_files_with_hot_functions_are_machine_code_and_the_others_bytecode(built
 def test_boards_get_theirs(arch, tmp_path):
     native_build.build(tmp_path / "built", arch)
     assert set(architectures(tmp_path / "built").values()) == {None, arch}
+
+
+def test_a_build_for_another_architecture_is_refused_by_its_import(built, tmp_path):
+    other = "xtensawin" if march() != "xtensawin" else "armv6m"
+    native_build.build(tmp_path / "built", other)
+    done = micropython(tmp_path / "built", "import uapycsp.channel")
+    assert done.returncode == 1
+    assert "ValueError: incompatible .mpy arch" in done.stdout + done.stderr
+
+
+def test_sources_beside_a_build_come_before_it(built, tmp_path):
+    folder = tmp_path / "both"
+    native_build.build(folder, march())
+    code = "from cspcore import channel; print(channel.__file__)"
+    assert micropython(folder, code).stdout == "cspcore/channel.mpy\n"
+    shutil.copy(ROOT / "cspcore" / "channel.py", folder / "cspcore")
+    assert micropython(folder, code).stdout == "cspcore/channel.py\n"
 
 
 def test_sizes_are_those_of_the_files(built):
