@@ -51,10 +51,28 @@ def test_a_bare_raise_gets_a_name(monkeypatch):
         "def g():\n    try:\n        pass\n    except A:\n        raise\n")
     assert native.marked("a.py", text) == (
         "@micropython.native\ndef f():\n    try:\n        pass\n"
-        "    except (A, B) as raised_:\n        if x:\n            raise raised_\n"
+        "    except (A, B) as raised_5:\n        if x:\n            raise raised_5\n"
         "    except C as er:\n        raise er  # again\n"
-        "    except BaseException as raised_:\n        x('μ'); raise raised_\n"
+        "    except BaseException as raised_10:\n        x('μ'); raise raised_10\n"
         "def g():\n    try:\n        pass\n    except A:\n        raise\n")
+
+
+def test_a_raise_after_an_inner_one_raises_the_outer_exception(monkeypatch, tmp_path):
+    # What the compiler makes of it is run, too; and g is hot twice, by itself and within f.
+    hot(monkeypatch, "f", "f.<locals>.g")
+    path = tmp_path / "a.py"
+    path.write_text(native.marked("a.py", (
+        "def f():\n    def g():\n        try:\n            raise ValueError\n"
+        "        except ValueError:\n            try:\n                {}[0]\n"
+        "            except KeyError:\n                try:\n                    raise\n"
+        "                except KeyError:\n                    pass\n"
+        "            raise\n    g()\n"
+        "try:\n    f()\nexcept ValueError:\n    print('outer')\n")))
+    if march() is None:
+        pytest.skip("no MicroPython that runs machine code")
+    done = subprocess.run([*interpreters.command("micropython"), str(path)], text=True,
+                          timeout=180, stdin=subprocess.DEVNULL, capture_output=True)
+    assert done.stdout == "outer\n", done.stderr
 
 
 def test_a_function_that_is_gone_is_told_in_a_sentence(monkeypatch):
