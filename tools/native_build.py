@@ -113,7 +113,8 @@ def _timed(name, folder, parameters, micropython):
 def gains(folders, parameters, micropython):
     """{operation: {"us", "bytes", "instructions": (of bytecode, with machine code)}}.
 
-    folders: of the two builds. Their interpreters run in turns; us are medians.
+    folders: of the two builds. Their interpreters run in turns; us are minima, which other
+    programs disturb least.
     """
     names = list(perfcheck.MEASURES)
     samples = {(name, folder): [] for name in names for folder in folders}
@@ -124,7 +125,7 @@ def gains(folders, parameters, micropython):
                 us, found[name]["bytes"][i] = _timed(name, folder, parameters, micropython)
                 samples[name, folder] += us
     for name in names:
-        found[name]["us"] = [report_page.median(samples[name, folder]) for folder in folders]
+        found[name]["us"] = [min(samples[name, folder]) for folder in folders]
     return found
 
 
@@ -173,7 +174,7 @@ def page(result):
     """docs/results/native.md."""
     lines = ["# A native build", "",
              report_machine.printed("make native ARGS=--measure", result),
-             "On the Unix port; times are medians over {} rounds of both builds in turns, in a "
+             "On the Unix port; times are minima over {} rounds of both builds in turns, in a "
              "heap of {}; rows of upycsp on one processor. The bytes of an operation are those it "
              "takes of the heap.".format(result["parameters"]["rounds"], HEAP)]
     if not result["counted"]:
