@@ -124,11 +124,14 @@ _boot({!r}, {!r}, {!r}, {!r})
 del _boot
 """
 
+# An ESP32's heap of 222 KB, in 64-bit words, and what stands in for its modules takes.
+HEAP = "223K"
+
 KEPT = 256 * 1024  # bytes of output kept while nobody reads; older ones are lost
 
 
 class Board:
-    def __init__(self, flash, micropython, heap="222K", log=None):
+    def __init__(self, flash, micropython, heap=HEAP, log=None):
         self.flash = os.path.abspath(flash)
         self._interrupt = signal.SIGINT
         self._command = [micropython]
@@ -356,7 +359,7 @@ def main():
     parser.add_argument("flash", help="a folder, or a file: the image of a LittleFS")
     parser.add_argument("--micropython", default=os.environ.get("MICROPYTHON", "micropython"))
     parser.add_argument("--tied", action="store_true", help="obey stdin, and end when it ends")
-    parser.add_argument("--heap", default="222K", help="default: an ESP32's, in 64-bit words")
+    parser.add_argument("--heap", default=HEAP, help="default: an ESP32's")
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(0))
