@@ -192,15 +192,14 @@ class Link:
             return bytes(self.transport.fs_readfile(path, chunk_size=1024))
 
     def write(self, path, data):
-        """Writes a file; raises OSError(ENOSPC) if there is no room."""
+        """Writes a file; raises an OSError if the board did."""
         with self._broken():
             try:
                 self.transport.fs_writefile(path, data, chunk_size=1024)
-            except OSError as e:
-                # mpremote makes it of what the board raised; those of the port have no such path.
-                if e.errno != errno.ENOSPC or e.args[1:] != (path,):
-                    raise
-                full = e
-            else:
                 return
-        raise full
+            except OSError as e:
+                # Those that mpremote made of the board's words name the file, the port's don't.
+                if e.args[1:] != (path,):
+                    raise
+                failed = e
+        raise failed
