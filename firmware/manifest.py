@@ -1,0 +1,7 @@
+# Freezes both libraries into MicroPython, beside what its port freezes by itself:
+#
+#     make BOARD=ESP32_GENERIC FROZEN_MANIFEST=/path/to/firmware/manifest.py
+
+include("manifest_uapycsp.py")
+package("uthreading", base_path="..", opt=3)
+package("upycsp", base_path="..", opt=3)

