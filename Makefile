@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	perfcheck memory bench bench-peers coverage mutation firmware clean
+	board perfcheck memory bench bench-peers coverage mutation firmware clean
 
 ARGS ?=
 SECONDS ?= 60
@@ -25,6 +25,10 @@ run: setup ## the four benchmarks in quick sizes, both libraries and the thesis'
 
 test: setup ## all tests, on MicroPython and CPython; ARGS="-k poison" are pytest's
 	@$(python) -m pytest -n 2 $(ARGS)
+
+board: setup ## copy to a board and run there; PORT= LIB= RUN= N= SET="runs=5 ..." MPY=no OUT=
+	@$(python) tools/board.py --port "$(PORT)" --lib "$(LIB)" --run "$(RUN)" --n "$(N)" \
+		--set "$(SET)" --mpy "$(MPY)" --out "$(OUT)" $(ARGS)
 
 perfcheck: setup ## instructions per operation, against those kept; ARGS=--update keeps today's
 	@$(python) tools/perfcheck.py $(ARGS)

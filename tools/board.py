@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import board_files  # noqa: E402
 import board_link  # noqa: E402
 import board_results  # noqa: E402
-import firmware  # noqa: E402
+import firmware_mpy  # noqa: E402
 import report_machine  # noqa: E402
 from board_link import Failed, Lost, Raised  # noqa: E402
 
@@ -29,10 +29,9 @@ sys.path.insert(0, str(ROOT))
 import config  # noqa: E402
 from benchmarks import keys  # noqa: E402
 
-PACKAGES = ("cspcore", "uthreading", "ufuture", "upycsp", "uapycsp", "benchmarks")
+PACKAGES = (*firmware_mpy.PACKAGES, "benchmarks")
 # What each library needs that the other does without.
 NEEDS = {"upycsp": ("uthreading", "upycsp"), "uapycsp": ("ufuture", "uapycsp")}
-NOT_FOR_BOARDS = "benchmarks/peers/"
 OLDEST = (1, 11)
 OLDEST_ASYNCIO = (1, 16)
 SILENCE = 600   # seconds without a byte from a run, after which it is given up
@@ -107,11 +106,8 @@ def libraries(found, wanted, default):
     wanted: the one asked for, or None; default: what else comes first.
     """
     able = [lib for lib in NEEDS if unfit(found, lib) is None]
-    if wanted:
-        if wanted not in NEEDS:
-            raise Failed("There is no library {}: LIB is {}.".format(wanted, " or ".join(NEEDS)))
-        if wanted not in able:
-            raise Failed("{}.".format(unfit(found, wanted)))
+    if wanted and wanted not in able:
+        raise Failed("{}.".format(unfit(found, wanted)))
     if not able:
         raise Failed("{}, and {}.".format(*[unfit(found, lib) for lib in NEEDS]))
     return wanted or (default if default in able else able[0]), able
@@ -126,18 +122,16 @@ def mpy_version(number):
     version = number & 0xFF
     if version == 5 and number & 0x300 != 0x200:
         return None
-    return version if version in firmware.COMPILERS else None
+    return version if version in firmware_mpy.COMPILERS else None
 
 
 def project(packages, version):
     """{path on the board: content} of the packages, compiled for that version, or sources."""
     if version is None:
-        found = {path: (ROOT / path).read_bytes() for path in firmware.sources(packages)}
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            paths = firmware.compiled(folder, packages, version)
-            found = {path: (pathlib.Path(folder) / path).read_bytes() for path in paths}
-    return {p: data for p, data in found.items() if not p.startswith(NOT_FOR_BOARDS)}
+        return {path: (ROOT / path).read_bytes() for path in firmware_mpy.sources(packages)}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = firmware_mpy.compiled(folder, packages, version)
+        return {path: (pathlib.Path(folder) / path).read_bytes() for path in paths}
 
 
 def settings(run, words):
@@ -179,12 +173,13 @@ def configured(text, lib, run, sizes):
 def planned(link, found, lib, able, run, sizes, version):
     """The Plan that brings project and configuration onto a board."""
     left_out = [name for other in NEEDS if other not in able for name in NEEDS[other]]
-    wanted = project([name for name in PACKAGES if name not in left_out], version)
+    state = board_files.State(link, PACKAGES)
+    files = project([name for name in PACKAGES if name not in left_out], version)
+    wanted = {state.place + path: data for path, data in files.items()}
     text = (ROOT / "config.py").read_text(encoding="utf-8")
     plain = {name: (ROOT / name).read_bytes() for name in board_files.OWN}
     wanted["main.py"] = board_files.signed(plain["main.py"])
     wanted["config.py"] = board_files.signed(configured(text, lib, run, sizes).encode())
-    state = board_files.State(link, PACKAGES)
     return board_files.Plan(link, state, wanted, known=plain.values())
 
 
@@ -307,6 +302,8 @@ def main(arguments=None):
     args.run = args.run or config.RUN
     try:
         sizes = settings(args.run, _words(args))
+        if args.lib not in ("", *NEEDS):
+            raise Failed("There is no library {}: LIB is {}.".format(args.lib, " or ".join(NEEDS)))
         if args.mpy not in ("", "yes", "no"):
             raise Failed("MPY is yes or no, not {}.".format(args.mpy))
         with board_link.Link(board_link.choose(args.port), args.wait) as link:
@@ -324,7 +321,7 @@ def main(arguments=None):
             deploy(link, planned(link, found, lib, able, args.run, sizes, version))
             text = run(link)
         kept(found, version, text, out, old)
-    except (Failed, firmware.Failed) as e:
+    except (Failed, firmware_mpy.Failed) as e:
         print(re.sub(r"\s*\n\s*", " ", str(e)), file=sys.stderr)
         return 1
     except Raised as e:

@@ -59,10 +59,10 @@ def _walk(folder):
         found = list(os.ilistdir(folder))
     except OSError:
         return
+    print(repr((folder, None, None)))
     for e in found:
         path = folder + "/" + e[0]
         if e[1] & 0x4000:
-            print(repr((path, None, None)))
             _walk(path)
         else:
             _tell(path)
@@ -98,19 +98,27 @@ def is_signed(data):
 
 
 class State:
-    """What is on a board: `files` {path: (size, sum)}, `folders` [paths], `root` [names]."""
+    """What is on a board: `files` {path: (size, sum)}, `folders` [paths], `root` [names].
 
-    def __init__(self, link, folders):
+    `place` is where the packages are: in lib/ if the first of them is there and not in the root,
+    as mip and the filesystem's image have it; else the root, which comes first on import.
+    """
+
+    def __init__(self, link, packages):
         link.doing = "while its files were looked at"
         link.run(_HELPERS)
-        self.root = eval_lines(link.run("print(repr(os.listdir()))"))[0]
-        code = "\n".join(
-            ["_walk({!r})".format(name) for name in folders if name in self.root]
-            + ["_tell({!r})".format(n) for n in self.root if n.split(NEW)[0] in OWN])
-        rows = eval_lines(link.run(code or "pass"))
-        self.files = {path: (size, total) for path, size, total in rows if size is not None}
-        self.folders = [path for path, size, _ in rows if size is None]
-        self.folders += [name for name in folders if name in self.root]
+        self.folders, self.files = [], {}
+        self.root, lib = eval_lines(link.run(
+            "print(os.listdir())\nprint(os.listdir('lib') if 'lib' in os.listdir() else [])"))
+        in_lib = packages[0] in lib and packages[0] not in self.root
+        self.place = "lib/" if in_lib else ""
+        code = ["_walk({!r})".format(self.place + name) for name in packages]
+        code += ["_tell({!r})".format(n) for n in self.root if n.split(NEW)[0] in OWN]
+        for path, size, total in eval_lines(link.run("\n".join(code))):
+            if size is None:
+                self.folders.append(path)
+            else:
+                self.files[path] = size, total
 
     def has(self, link, path, data):
         """Whether a file has that content."""
@@ -161,7 +169,7 @@ class Plan:
         """The folders to be made, outer ones first."""
         needed = {path.rsplit("/", n)[0] for path in self.changed
                   for n in range(1, path.count("/") + 1)}
-        return sorted(needed - set(self._old.folders))
+        return sorted(needed - {"lib"} - set(self._old.folders))
 
     def steps(self):
         """The renames and removals that put the new files into their places, in order."""
@@ -205,7 +213,7 @@ def do(link, steps):
 
 def free(link):
     """The bytes that a board's filesystem has free."""
-    text = link.run("s = os.statvfs(os.getcwd())\nprint(s[1] * s[4])")
+    text = link.run("import os\ns = os.statvfs(os.getcwd())\nprint(s[1] * s[4])")
     return int(text)
 
 

@@ -77,7 +77,8 @@ def _refused(port):
         if e.errno in (errno.EACCES, errno.EPERM):
             return ("You may not open {}: become a member of the group that may (Debian, Ubuntu: "
                     "sudo usermod -a -G dialout $USER), and log in again.".format(port))
-        return "{} can't be opened as a serial port: {}.".format(port, e.strerror or e)
+        return "{} is no serial port that can be opened{}.".format(
+            port, ": " + e.strerror if e.strerror else "")
     except ValueError as e:
         return "{} is no port: {}.".format(port, e)
     return "{} can't be opened.".format(port)
