@@ -27,7 +27,7 @@ test: setup ## all tests, on MicroPython and CPython; ARGS="-k poison" are pytes
 	@$(python) -m pytest -n 2 $(ARGS)
 
 board: setup ## copy to a board and run there; PORT= LIB= RUN= N= SET="runs=5 ..." MPY=no OUT=
-	@$(python) tools/board.py --port "$(PORT)" --lib "$(LIB)" --run "$(RUN)" --n "$(N)" \
+	@$(python) tools/board_main.py --port "$(PORT)" --lib "$(LIB)" --run "$(RUN)" --n "$(N)" \
 		--set "$(SET)" --mpy "$(MPY)" --out "$(OUT)" $(ARGS)
 
 perfcheck: setup ## instructions per operation, against those kept; ARGS=--update keeps today's

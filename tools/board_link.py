@@ -24,6 +24,7 @@ from mpremote.transport_serial import SerialTransport
 
 SECONDS = 20        # that a board may take to answer
 STEP = 60           # that a step of our own may take without a sign of life
+RESTART = 60        # that boot.py may take after a soft reset
 _PROMPT = b"raw REPL; CTRL-B to exit\r\n>"
 
 # What a port raises when its device is gone, and mpremote when an answer breaks off.
@@ -31,7 +32,9 @@ _BROKEN = (OSError, termios.error, struct.error, TransportError)
 
 
 class Failed(Exception):
-    """What went wrong, in a sentence."""
+    """What went wrong, in a sentence; `status` is the exit status for it."""
+
+    status = 1
 
 
 class Lost(Failed):
@@ -129,15 +132,16 @@ class Link:
             heard = self._interrupt()
         if not heard.endswith(_PROMPT):
             if not heard.strip(b"\0\r\n"):
-                raise Failed("Nothing at {} answers as MicroPython does: is it a board that has "
-                             "MicroPython on it?".format(self.port))
+                raise Failed("Nothing at {} answers as MicroPython does: is MicroPython on the "
+                             "board, and does what runs there let itself be interrupted by "
+                             "Ctrl-C?".format(self.port))
             raise Failed("{} speaks, but what runs there does not let itself be interrupted by "
                          "Ctrl-C, or is no MicroPython; it said: {!r}".format(
                              self.port, heard[-60:].decode("utf-8", "replace")))
         try:
             with self._broken(), contextlib.redirect_stdout(io.StringIO()):
                 self._serial.timeout = 10
-                self.transport.enter_raw_repl(timeout_overall=max(60, self._seconds))
+                self.transport.enter_raw_repl(timeout_overall=max(RESTART, self._seconds))
         except Lost:
             if self._is_gone():
                 raise

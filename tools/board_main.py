@@ -201,6 +201,12 @@ def deploy(link, plan):
         "; removed {} others".format(len(plan.stale)) if plan.stale else ""), flush=True)
 
 
+class Interrupted(Failed):
+    """The user has had enough."""
+
+    status = 130
+
+
 class _Reset(Exception):
     """The board has started anew."""
 
@@ -243,22 +249,22 @@ def run(link, silence=SILENCE):
     code = "import main\nprint({!r} + str(main.main([])))".format(_STATUS)
     try:
         error = link.follow(code, output, silence)
+        lines = output.text.splitlines()
+        if not error and not any(line.startswith(_STATUS) for line in lines):
+            raise _Reset    # by a SystemExit
     except _Reset:
-        link.transport.in_raw_repl = False
-        link.interrupt()
         raise Failed("The board reset itself during the run: is its power supply too weak, or "
                      "does a watchdog run? No figure was kept.")
     except Lost as e:
         raise Failed("{} No figure was kept.".format(e))
     except KeyboardInterrupt:
         stopped = link.interrupt()
-        raise Failed("Interrupted; the board {}.".format(
-            "is at its prompt" if stopped else "still runs: reset it"))
-    lines = output.text.splitlines()
+        raise Interrupted("Interrupted; the board {}.".format(
+            "is at its prompt" if stopped else "may still run: reset it"))
     if error:
         print(error, end="")
         raise Failed("The run raised {}".format(error.strip().splitlines()[-1]))
-    if lines[-1:] != [_STATUS + "0"]:
+    if lines[-1] != _STATUS + "0":
         said = [line for line in lines if line and not line.startswith(_STATUS)]
         raise Failed("The run failed: {}".format(said[-1] if said else "it said nothing"))
     return output.text
@@ -323,7 +329,7 @@ def main(arguments=None):
         kept(found, version, text, out, old)
     except (Failed, firmware_mpy.Failed) as e:
         print(re.sub(r"\s*\n\s*", " ", str(e)), file=sys.stderr)
-        return 1
+        return getattr(e, "status", 1)
     except Raised as e:
         print("The board could not do what it was asked for: {}; run the command again.".format(
             str(e).splitlines()[-1]), file=sys.stderr)
