@@ -6,7 +6,8 @@ FLASH is a folder, or a file: the image of a LittleFS, which is formatted if it 
 Unix port of MicroPython runs behind the port; this program adds what a board has: `/` is the
 flash, boot.py and main.py run at the start, Ctrl-D at a prompt is a soft reset (without main.py if
 the raw REPL asked for it), so is sys.exit() in main.py, Ctrl-C interrupts code that runs,
-machine.reset() starts anew, the heap has the ESP32's size, and sys.platform is not a PC's.
+machine.reset() starts anew, the heap has the ESP32's size, and sys.platform is not a PC's. With
+--rom it has a partition for a ROMFS, mounted at /rom (in the heap, where a board has it in flash).
 
 With --tied it does what is written to its stdin, line by line (see Board.command): its cable can
 be pulled, also after a number of bytes, or its power be lost at a number of writes to its flash.
@@ -49,7 +50,7 @@ RAW_PROMPT = b"raw REPL; CTRL-B to exit"
 
 # Runs inside MicroPython before the prompt. -c has put its own words into sys.argv.
 BOOT = """
-def _boot(flash, is_image, with_main, last_write):
+def _boot(flash, is_image, rom, with_main, last_write):
     import sys, time, vfs, os
 
     def tell(letter):
@@ -73,8 +74,8 @@ def _boot(flash, is_image, with_main, last_write):
             return getattr(sys, name)
 
     class Flash:
-        def __init__(self):
-            self.file = open(flash, "r+b")
+        def __init__(self, path):
+            self.file = open(path, "r+b")
             self.blocks = self.file.seek(0, 2) // 4096
             self.written = 0
 
@@ -95,20 +96,40 @@ def _boot(flash, is_image, with_main, last_write):
     def mounted():
         if not is_image:
             return vfs.VfsPosix(flash)
-        device = Flash()
+        device = Flash(flash)
         try:
             return vfs.VfsLfs2(device)
         except OSError:
             vfs.VfsLfs2.mkfs(device)
             return vfs.VfsLfs2(device)
 
+    def with_rom():
+        class Mounting:
+            @staticmethod
+            def rom_ioctl(request, *values):
+                return Flash(rom) if request == 2 else 1
+
+            def __getattr__(self, name):
+                return getattr(vfs, name)
+
+        sys.modules["vfs"] = Mounting()
+        with open(rom, "rb") as file:
+            return vfs.VfsRom(file.read())
+
     try:
         sys.argv[:] = []
+        sys.path[:] = ["", ".frozen", "/lib"]
         found = mounted()
+        try:
+            found_rom = rom and with_rom()
+        except OSError:
+            found_rom = None
         vfs.umount("/")
         vfs.mount(found, "/")
         os.chdir("/")
-        sys.path[:] = ["", ".frozen", "/lib"]
+        if found_rom:
+            vfs.mount(found_rom, "/rom")
+            sys.path.extend(["/rom", "/rom/lib"])
         sys.modules["machine"] = Machine
         sys.modules["sys"] = System()
         tell("s")
@@ -120,7 +141,7 @@ def _boot(flash, is_image, with_main, last_write):
     except BaseException as error:
         sys.print_exception(error)
 
-_boot({!r}, {!r}, {!r}, {!r})
+_boot({!r}, {!r}, {!r}, {!r}, {!r})
 del _boot
 """
 
@@ -131,8 +152,9 @@ KEPT = 256 * 1024  # bytes of output kept while nobody reads; older ones are los
 
 
 class Board:
-    def __init__(self, flash, micropython, heap=HEAP, log=None):
+    def __init__(self, flash, micropython, heap=HEAP, log=None, rom=None):
         self.flash = os.path.abspath(flash)
+        self.rom = rom and os.path.abspath(rom)
         self._interrupt = signal.SIGINT
         self._command = [micropython]
         python = wheel.interpreter(micropython)
@@ -211,7 +233,7 @@ class Board:
 
     def _boot(self, with_main):
         image = os.path.isfile(self.flash)
-        return BOOT.format(self.flash, image, with_main, self._last_write)
+        return BOOT.format(self.flash, image, self.rom, with_main, self._last_write)
 
     def run(self, tie=None):
         """Serves until the file `tie` ends, SystemExit or KeyboardInterrupt."""
@@ -357,6 +379,7 @@ class Board:
 def main():
     parser = argparse.ArgumentParser(description="A MicroPython board on a pseudo-terminal.")
     parser.add_argument("flash", help="a folder, or a file: the image of a LittleFS")
+    parser.add_argument("--rom", help="the content of a partition for a ROMFS, as a file")
     parser.add_argument("--micropython", default=os.environ.get("MICROPYTHON", "micropython"))
     parser.add_argument("--tied", action="store_true", help="obey stdin, and end when it ends")
     parser.add_argument("--heap", default=HEAP, help="default: an ESP32's")
@@ -370,7 +393,7 @@ def main():
     micropython = shutil.which(options.micropython)
     if not micropython:
         parser.error("no program {}: see --micropython".format(options.micropython))
-    board = Board(options.flash, micropython, options.heap, log)
+    board = Board(options.flash, micropython, options.heap, log, options.rom)
     board.run(sys.stdin if options.tied else None)
 
 

@@ -49,9 +49,10 @@ class Terminal:
 class BoardProcess:
     """A board with the given folder, or image of a LittleFS, as its flash."""
 
-    def __init__(self, flash, micropython):
+    def __init__(self, flash, micropython, rom=None):
         self.flash = pathlib.Path(flash)
         words = [sys.executable, str(BOARD), str(flash), "--tied", "--micropython", micropython]
+        words += [] if rom is None else ["--rom", str(rom)]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True)
         self._log = []
@@ -141,8 +142,8 @@ def boards(micropython):
     """Gives a function that switches a board on, with a flash; all end in order."""
     found = []
 
-    def on(flash):
-        found.append(BoardProcess(flash, micropython))
+    def on(flash, rom=None):
+        found.append(BoardProcess(flash, micropython, rom))
         return found[-1]
 
     yield on

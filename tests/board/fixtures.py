@@ -19,16 +19,16 @@ def _needed():
 @pytest.fixture
 def switch_on(tmp_path):
     """Writes files to the flash of a new board and switches it on; `image` is a flash of its own
-    instead. Files are named without .py."""
+    instead, `rom` a partition for a ROMFS. Files are named without .py."""
     with driver.boards(_needed()) as on:
 
-        def switched(image=None, **files):
+        def switched(image=None, rom=None, **files):
             if image is None:
                 image = tmp_path / "a flash"
                 image.mkdir()
                 for name, text in files.items():
                     (image / (name + ".py")).write_text(text)
-            return on(image)
+            return on(image, rom)
 
         yield switched
 
