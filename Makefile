@@ -3,7 +3,8 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	board perfcheck memory bench bench-peers coverage mutation firmware clean
+	board board-rom board-image perfcheck memory native bench bench-peers coverage mutation \
+	firmware sizes clean
 
 ARGS ?=
 SECONDS ?= 60
@@ -30,11 +31,21 @@ board: setup ## copy to a board and run there; PORT= LIB= RUN= N= SET="runs=5 ..
 	@$(python) tools/board_main.py --port "$(PORT)" --lib "$(LIB)" --run "$(RUN)" --n "$(N)" \
 		--set "$(SET)" --mpy "$(MPY)" --out "$(OUT)" $(ARGS)
 
+board-rom: setup ## the packages into a board's ROMFS partition; PORT=
+	@$(python) tools/board_images.py rom --port "$(PORT)" $(ARGS)
+
+board-image: setup ## erase an ESP32's files and write all anew; PORT= CONFIRM=yes OFFSET= FS_SIZE=
+	@$(python) tools/board_images.py files --port "$(PORT)" --confirm "$(CONFIRM)" \
+		--offset "$(OFFSET)" --size "$(FS_SIZE)" $(ARGS)
+
 perfcheck: setup ## instructions per operation, against those kept; ARGS=--update keeps today's
 	@$(python) tools/perfcheck.py $(ARGS)
 
 memory: setup ## bytes of heap of objects and imports, and what an ESP32 has room for
 	@$(python) tools/memory.py $(ARGS)
+
+native: setup ## the packages with machine code in hot functions; ARGS="--march xtensawin"
+	@$(python) tools/native_build.py $(ARGS)
 
 bench: setup ## the figures to be reached, goal and found, into docs/results; ARGS=--quick
 	@$(python) tools/bench.py $(ARGS)
@@ -87,6 +98,9 @@ firmware: setup ## what boards take, into build/firmware; FIRMWARE=esp32.bin: se
 		$(if $(CHIP),--chip "$(CHIP)") $(if $(FLASH_SIZE),--flash-size "$(FLASH_SIZE)") \
 		$(if $(OFFSET),--offset "$(OFFSET)") $(if $(FS_SIZE),--fs-size "$(FS_SIZE)") \
 		$(if $(MPY),--mpy "$(MPY)") $(if $(ARCH),--arch "$(ARCH)") $(ARGS)
+
+sizes: setup ## bytes of flash and RAM that the packages take, into docs/sizes.md
+	@$(python) tools/sizes.py
 
 clean: ## remove .venv, build and all caches
 	@rm -rf .venv build .pytest_cache .ruff_cache

@@ -17,6 +17,14 @@ FUTURE = "rescheduling"     # what ufuture.create_future() makes: rescheduling o
 
 ON_PC = sys.platform in ("linux", "darwin", "win32")
 
+# What the board has room for: a section of BOARDS below; None for the one of its heap's size.
+BOARD = None
+
+# Bytes of the stack of each thread (upycsp); 0 for the port's own, None for what BOARDS says. An
+# ESP32's own is 5120, and 4096 its least: the smaller, the more threads, and the less deeply
+# calls may nest (`main.py memory` tells what the library's own need).
+STACK = None
+
 # Rows of the thesis's own designs beside those of LIB.
 BASELINES = ON_PC
 
@@ -30,8 +38,8 @@ if ON_PC:
     SIZES = {
         "commstime": {"delta": "seq,par,par-proc", "n": 5000, "idle": 0, "runs": 100},
         "stressed_alt": {
-            "channels": "5,100", "writers": "2,5", "form": "with,select",
-            "selects": 5000, "runs": 100,
+            "channels": "5,100", "writers": "2,5", "form": "with,select,most",
+            "selects": 5000, "at_most": 5000, "threads": 200, "runs": 100,
         },
         "queues": {
             "queue": "deque,list,cspcore", "sizes": "500,1000,2000,4000,8000,16000",
@@ -65,11 +73,11 @@ if ON_PC:
                           "runs": 5},
     }
 else:
-    # An ESP32 has room for 15 threads: 5 channels with 2 writers each are 11 processes.
     SIZES = {
         "commstime": {"delta": "seq,par,par-proc", "n": 200, "idle": 0, "runs": 100},
         "stressed_alt": {
-            "channels": "5", "writers": "2", "form": "with,select", "selects": 200, "runs": 100,
+            "channels": "5", "writers": "2", "form": "with,select,most", "selects": 200,
+            "at_most": 5000, "threads": 200, "runs": 100,
         },
         "queues": {
             "queue": "deque,list,cspcore", "sizes": "50,100,200,400,800,1600", "offers": 400,
@@ -95,11 +103,36 @@ else:
     QUICK = {
         "commstime": {"delta": "seq,par,par-proc", "n": 50, "runs": 5},
         "stressed_alt": {
-            "channels": "5", "writers": "2", "form": "with,select", "selects": 50, "runs": 5,
+            "channels": "3", "writers": "2", "form": "with,select", "selects": 50, "runs": 5,
         },
         "queues": {"queue": "deque,list,cspcore", "sizes": "50,400", "offers": 400, "runs": 5},
         "waiting_queue": {"future": "rescheduling,yielding", "waiters": "1,5", "n": 50, "runs": 5},
     }
+
+# What differs from SIZES where there is less or more memory. The numbers of threads are those of
+# MicroPython 1.16; docs/boards.md tells where they come from, and how to find those of a board.
+BOARDS = {
+    # Without SPIRAM: 15 threads with stacks of the port's own size. 5 channels with 2 writers each
+    # are 11 processes.
+    "esp32": {"stack": 0},
+    # With WiFi, which main.py switches on first, as an application would: 8 such threads.
+    "esp32-wifi": {
+        "stack": 0,
+        "wifi": True,
+        "stressed_alt": {"channels": "3"},
+        "waiting_queue": {"waiters": "1-5"},
+        "memory": {"threads": 5},
+    },
+    # The heap is in SPIRAM and has megabytes. Stacks are in the chip's own RAM in any case, which
+    # this heap leaves to them.
+    "esp32-spiram": {
+        "stack": 0,
+        "commstime": {"n": 1000},
+        "stressed_alt": {"selects": 1000},
+        "queues": {"sizes": "500,1000,2000,4000", "offers": 4000},
+        "matmul": {"size": 60},
+    },
+}
 
 
 def csp():

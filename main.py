@@ -8,6 +8,7 @@ Exit status: 1 if a result is wrong or the sizes do not fit the machine, 2 for a
 or value.
 """
 
+import gc
 import sys
 
 import config
@@ -48,14 +49,14 @@ def _given(arguments):
 
 def _plan(run, given):
     # The benchmarks to run, each as (name, libraries, values): first all those of coroutines.
-    if run in RUNS:
-        sizes = config.SIZES
-        names = (run,)
-    else:
-        sizes = config.QUICK if run == "quick" else config.SIZES
+    names = (run,)
+    if run not in RUNS:
         # Where all run in one interpreter, hundreds of processes come last.
         names = ("commstime", "queues", "waiting_queue", "stressed_alt")
-    values = {name: keys.values(name, sizes[name], given) for name in names}
+    values = {}
+    for name in names:
+        sizes = config.QUICK[name] if run == "quick" else keys.sizes(name)
+        values[name] = keys.values(name, sizes, given)
     plan = []
     if "queues" in names:
         plan.append(("queues", (), values["queues"]))
@@ -97,11 +98,28 @@ def _too_big(e):
     text = "these sizes do not fit the heap"
     if what and not what.startswith("memory alloc"):
         text = what + " do not fit the heap"
-    import gc
     gc.collect()
     if hasattr(gc, "mem_alloc"):
         text += " of {} bytes".format(gc.mem_alloc() + gc.mem_free())
     return text
+
+
+def _set_stack(size):
+    import uthreading
+    uthreading.stack_size(size)
+    if sys.implementation.name == "micropython":
+        import _thread
+        _thread.stack_size(size)  # of the thesis's threads
+
+
+def _switch_wifi_on():
+    # None, or the sentence that says why not.
+    try:
+        import network
+        network.WLAN(network.STA_IF).active(True)
+    except (ImportError, AttributeError, OSError) as e:
+        return "config.BOARD wants WiFi switched on, which failed: {}".format(e)
+    return None
 
 
 def _run(name, libraries, values):
@@ -110,6 +128,8 @@ def _run(name, libraries, values):
         from benchmarks import harness
         harness.samples = values["samples"]
         harness.counts_bytes = values["bytes"]
+        if values.get("stack"):
+            _set_stack(values["stack"])
         _benchmark(name).main(libraries, values.get("api"), values)
     except MemoryError as e:
         return _too_big(e)
@@ -124,6 +144,8 @@ def _run(name, libraries, values):
         if "thread" in str(e) and isinstance(e, (OSError, RuntimeError)):
             return str(e)
         raise
+    finally:
+        gc.enable()  # it is off while bytes are counted
     return None
 
 
@@ -139,7 +161,6 @@ def _words(name, libraries, values):
     # The command that runs one benchmark in an interpreter of the same kind and heap.
     words = [sys.executable]
     if sys.implementation.name == "micropython":
-        import gc
         # What the heap's own tables take is not in its size.
         size = (gc.mem_alloc() + gc.mem_free()) * 1036 // 1024
         words.extend(["-X", "heapsize={}".format((size + 1023) // 1024 * 1024)])
@@ -187,6 +208,10 @@ def main(arguments):
         return 2
     except MemoryError as e:
         _complain("{}: {}".format(run, _too_big(e)))
+        return 1
+    problem = _switch_wifi_on() if keys.section().get("wifi") else None
+    if problem is not None:
+        _complain(problem)
         return 1
     apart = len(plan) > 1 and _can_start_others()
     for name, libraries, values in plan:

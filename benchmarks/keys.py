@@ -1,5 +1,7 @@
 """The keys of the command line: which there are, and what their values may be."""
 
+import gc
+
 import config
 
 RUNS = ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn", "workers", "matmul",
@@ -18,7 +20,7 @@ _CHOICES = {
     "what": ("sleep", "timer", "stream", "idle"),
 }
 _FORMS = {
-    "stressed_alt": ("with", "select", "fair"),
+    "stressed_alt": ("with", "select", "fair", "most"),
     "spawn": ("parallel", "spawn"),
     "prodcons": ("rendezvous", "buffered"),
 }
@@ -73,11 +75,31 @@ def value_of(key, text, run=None):
         return _numbers(key, text)
     if key in _YES_NO:
         return among(key, text, ("yes", "no"))[0] == "yes"
-    if key == "idle":
+    if key in ("idle", "stack"):
         return _number(key, text, 0)
     if key == "thesis_queue":
         return among(key, text, ("list", "deque"))[0]
     return _number(key, text)
+
+
+def section():
+    """What config.BOARDS says of this board, nothing on a PC; raises Usage."""
+    if config.ON_PC:
+        return {}
+    name = config.BOARD
+    if name is None:
+        size = gc.mem_alloc() + gc.mem_free() if hasattr(gc, "mem_alloc") else 0
+        name = "esp32-spiram" if size > 1000000 else "esp32"
+    if name not in config.BOARDS:
+        raise Usage("no BOARD {!r}; there are: {}".format(name, " ".join(sorted(config.BOARDS))))
+    return config.BOARDS[name]
+
+
+def sizes(run):
+    """The sizes of a run on this machine, in full."""
+    found = dict(config.SIZES[run])
+    found.update(section().get(run, {}))
+    return found
 
 
 def of(run):
@@ -88,8 +110,11 @@ def of(run):
         found["api"] = "plain,aio"
         found["baselines"] = "yes" if config.BASELINES else "no"
         found["thesis_queue"] = config.THESIS_QUEUE
+        found["stack"] = config.STACK
+        if config.STACK is None:
+            found["stack"] = section().get("stack", 0)
     if run in RUNS:
-        found.update(config.SIZES[run])
+        found.update(sizes(run))
     return found
 
 

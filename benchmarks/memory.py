@@ -14,9 +14,11 @@
                     its stack, which does not come from this heap
     communication   allocated for each, in CommsTime with the sequential delta
     select          allocated for each, among 5 channels with 2 writers each
+    stack-...       upycsp: not of heap, but of a thread's stack, when a process does this in its
+                    own body; rounded up to whole calls
 
-The last two become garbage; all others are counted after a collection. The goals are for words of
-64 bits, as most PCs have them; with 32 all but an import takes half.
+Communication and select become garbage; the other bytes of heap are counted after a collection.
+The goals are for words of 64 bits, as most PCs have them; with 32 all but an import takes half.
 """
 
 import gc
@@ -294,6 +296,11 @@ def _rows(table, lib, api, sizes):
     _tell(table, lib, api, "communication", sizes["messages"], meter)
     meter = stressed_alt.measured(lib, api, (5, 2), "select", inner)
     _tell(table, lib, api, "select", sizes["messages"], meter)
+    if (lib, api) == ("upycsp", "plain"):
+        from benchmarks import stack
+        for variant, meter, call in stack.measured(csp):
+            table.row(lib, "stack-" + variant, 1, meter, api,
+                      remark="and {} for each call around it".format(call))
 
 
 def main(chosen, apis, sizes):

@@ -13,15 +13,25 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_configure(config):
+    try:
+        interpreters.packages()
+    except FileNotFoundError as error:
+        raise pytest.UsageError(str(error))
+
+
 def pytest_pycollect_makemodule(module_path, parent):
     return collect.make_collector(module_path, parent)
 
 
 def pytest_report_header():
-    return [
+    header = [
         "micropython: {}".format(interpreters.micropython() or "none"),
         "cpython: {}".format(interpreters.cpython()),
     ]
+    if interpreters.packages():
+        header.append("packages of micropython: {}".format(interpreters.packages()))
+    return header
 
 
 def pytest_terminal_summary(terminalreporter):

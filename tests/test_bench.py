@@ -81,13 +81,76 @@ def test_commstime_has_a_row_for_each_delta(port, lib):
 @pytest.mark.parametrize("lib", LIBS)
 def test_stressed_alt_has_a_row_for_each_shape_and_form(port, lib):
     rows, _ = rows_of(port, "stressed_alt", "lib=" + lib, "channels=3,5", "writers=2,1",
-                      "selects=20", "runs=2")
+                      "form=with,select", "selects=20", "runs=2")
     for row in rows:
         check(row, port, "stressed_alt", extras(lib))
         assert (row["lib"], row["n"], row["runs"]) == (lib, 20, 2)
     assert [(r["variant"], r.get("api")) for r in rows] == [
         (variant, api) for api in apis(lib)
         for variant in ("3x2-with", "3x2-select", "5x1-with", "5x1-select")]
+
+
+def most(rows):
+    return [row for row in rows if row["variant"] == "most"]
+
+
+@pytest.mark.parametrize("lib", ("uapycsp", "upycsp"))
+def test_stressed_alt_finds_how_many_processes_the_heap_holds(lib):
+    found = []
+    for heap in ("222K", "333K"):
+        status, output, errors = run("micropython", "main.py", "stressed_alt", "lib=" + lib,
+                                     "form=select,most", "channels=5", "writers=2", "selects=20",
+                                     "runs=2", heap=heap)
+        assert status == 0, output + errors
+        [row] = most(results(output))
+        check(row, "micropython", "stressed_alt", extras(lib) + ["processes"])
+        assert "{} processes; no memory for more\n".format(row["processes"]) in output
+        found.append(row["processes"])
+    # Half of the heap more, and the library takes no more than before.
+    assert 11 < found[0] < found[0] * 1.5 < found[1]
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_stressed_alt_tries_no_more_processes_than_it_is_told_to(port):
+    rows, output = rows_of(port, "stressed_alt", "lib=uapycsp,upycsp,thesis-upycsp", "form=most",
+                           "channels=3", "writers=1", "at_most=17", "threads=9", "selects=20",
+                           "runs=2")
+    assert [(r["lib"], r["variant"], r["processes"]) for r in rows] == [
+        ("uapycsp", "most", 17), ("upycsp", "most", 9)]
+    assert output.count("processes; no more were tried\n") == 2
+
+
+_FEW_THREADS = """
+import gc, sys
+sys.path.insert(0, {root!r})
+import main
+from uthreading import kept
+count = 0
+def fails(*args):
+    global count
+    if count == {threads}:
+        raise OSError("can't create thread")
+    count += 1
+    return real(*args)
+real = kept.set_start_new_thread(fails)
+status = main.main(["stressed_alt", "lib=upycsp", "form=most", "channels=5", "writers=1",
+                    "selects=20", "runs=1"])
+assert gc.isenabled()
+sys.exit(status)
+"""
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("threads", (9, 15))
+def test_stressed_alt_finds_how_many_threads_there_are(tmp_path, port, threads):
+    script = tmp_path / "few_threads.py"
+    script.write_text(_FEW_THREADS.format(root=str(ROOT), threads=threads))
+    status, output, errors = run(port, str(script))
+    assert status == 0, output + errors
+    [row] = results(output)
+    # The watchdog has one of the threads, the main thread runs a process where it may block.
+    assert row["processes"] in (threads - 1, threads, threads + 1)
+    assert "can't start a new thread: {} run, stack size default".format(threads) in output
 
 
 @pytest.mark.parametrize("port", PORTS)

@@ -23,6 +23,8 @@ def variants(lib, api=None):
     """The rows of a library that is loaded fresh."""
     found = ["import", "channel", "channel-ends", "buffered", "alternative", "parallel", "process",
              "first", "waiting", "communication", "select"]
+    if api == "plain":
+        found += ["stack-" + what for what in ("read", "write", "select", "parallel", "processes")]
     if lib.startswith("thesis"):
         found = [v for v in found if v not in ("buffered", "parallel")]
         if lib.endswith("yielding"):
@@ -40,12 +42,28 @@ def test_memory_has_a_row_for_each_kind(lib):
         rows, _ = rows_of("micropython", "memory", "lib=" + lib, *words, *SMALL)
         for row in rows:
             check(row, "micropython", "memory", extras(lib))
-            once = row["variant"] in ("import", "first")
+            once = row["variant"] in ("import", "first") or row["variant"][:6] == "stack-"
             assert row["runs"] == 1 if once else row["runs"] == 2
             # A list among the objects is nothing, but objects are.
             if row["variant"] != "communication" or lib != "upycsp":
                 assert row["bytes_per_op"] > 0
         assert [r["variant"] for r in rows] == variants(lib, api)
+
+
+@needs_micropython
+def test_the_stack_that_an_operation_needs_does_not_change_with_the_stacks_size():
+    found = []
+    for size in ("0", "65536"):
+        rows, output = rows_of("micropython", "memory", "lib=upycsp", "api=plain",
+                               "stack=" + size, *SMALL)
+        found.append({r["variant"]: r["bytes_per_op"] for r in rows if "stack" in r["variant"]})
+        calls = set(re.findall(r"and (\d+) for each call around it", output))
+    [call] = calls
+    assert found[0] == found[1]
+    needs = found[0]
+    # A select goes deeper than a read, and a Parallel deeper yet; all of it by whole calls.
+    assert 1000 < needs["stack-read"] < needs["stack-select"] < needs["stack-parallel"] < 10000
+    assert (needs["stack-select"] - needs["stack-read"]) % int(call) == 0
 
 
 @needs_micropython

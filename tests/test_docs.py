@@ -4,7 +4,7 @@
     ```python skip        a fragment, or needs what is not here: only compiled
     ```python micropython     runs on MicroPython alone (cpython: on CPython alone)
     ```text               right after a program: exactly what it prints
-    ```sh                 make targets exist, mpremote's and main.py's words are understood
+    ```sh                 make targets exist, mpremote's, esptool's, main.py's words are understood
 
 Programs may use files of the repository: they run in an empty folder, with the repository on the
 path.
@@ -141,7 +141,7 @@ def commands(block):
 
 
 def targets():
-    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
 
 
 def understood(words):
@@ -153,6 +153,10 @@ def understood(words):
         return "no such target: {}".format(unknown) if unknown else None
     if program == "mpremote":
         return mpremote_fault(words[1:])
+    if program == "esptool":
+        done = subprocess.run([sys.executable, "-m", "esptool", *words[1:], "--help"],
+                              capture_output=True, timeout=180)
+        return None if done.returncode == 0 else "esptool does not know that"
     if words[:1] == ["bash"] and len(words) > 1:
         return None if (ROOT / words[1]).exists() else "no file {}".format(words[1])
     scripts = [word for word in words if word.endswith(".py") and not word.startswith("-")]
@@ -237,6 +241,8 @@ MICROPYTHON=x make no_such_target
 mpremote cp -r cspcore no_such_file : + cp main.py :
 mpremote connect port bogus
 mpremote cp -r tests tools :
+esptool --chip esp32 --port P write-flash 0x0 x.bin
+esptool --chip esp32 --port P write-it 0x0 x.bin
 ```
 """
 
@@ -272,4 +278,6 @@ def test_wrong_commands_are_found():
         "no such files: ['no_such_file']",
         "mpremote has no bogus",
         None,
+        None,
+        "esptool does not know that",
     ]

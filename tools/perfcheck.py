@@ -60,16 +60,20 @@ class Failed(Exception):
     """What could not be counted, in a sentence."""
 
 
-def executed(words):
-    """How many instructions the interpreter executes to run main.py with these words."""
+def executed(words, compiled=None):
+    """How many instructions the interpreter executes to run main.py with these words.
+
+    compiled: see interpreters.main_program.
+    """
+    program, cwd = interpreters.main_program(compiled)
     with tempfile.TemporaryDirectory() as folder:
         command = [
             "valgrind", "--tool=callgrind", "--fair-sched=yes",
             "--callgrind-out-file=" + str(pathlib.Path(folder) / "out"),
-            *interpreters.command("micropython", HEAP), "main.py", *words, "runs=1",
+            *interpreters.command("micropython", HEAP), *program, *words, "runs=1",
             "bytes=no", "baselines=no",
         ]
-        done = subprocess.run(command, cwd=ROOT, env=interpreters.environment(), text=True,
+        done = subprocess.run(command, cwd=cwd, env=interpreters.environment(), text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
     found = re.findall(r"Collected : (\d+)", done.stderr)
     if done.returncode or not found:
@@ -78,11 +82,12 @@ def executed(words):
     return max(int(n) for n in found)  # a launcher, too, is counted
 
 
-def count(name):
-    """Instructions per operation."""
+def count(name, compiled=None):
+    """Instructions per operation; compiled: see interpreters.main_program."""
     words, small, large, each, *more = MEASURES[name]
     few, many = ([w.format(n) for w in words] + more for n in (small, large))
-    return round((executed(many) - executed(few)) / ((large - small) * each))
+    return round(
+        (executed(many, compiled) - executed(few, compiled)) / ((large - small) * each))
 
 
 def counted_again(name, before):

@@ -35,7 +35,7 @@ FLOORS = "floor-asyncio,floor-threads"
 FULL = {
     "rounds": 5,
     "commstime": {"n": 5000, "runs": 100},
-    "stressed_alt": {"selects": 5000, "runs": 100},
+    "stressed_alt": {"form": "with,select", "selects": 5000, "runs": 100},
     "queues": {"sizes": "500,1000,2000,4000,8000,16000", "offers": 16000, "runs": 500},
     "waiting_queue": {"waiters": "1-30", "n": 1000, "runs": 100},
     # The thread libraries on CPython take so long that they get fewer runs.
@@ -44,7 +44,7 @@ FULL = {
 QUICK = {
     "rounds": 2,
     "commstime": {"n": 100, "runs": 4},
-    "stressed_alt": {"selects": 100, "runs": 4},
+    "stressed_alt": {"form": "with,select", "selects": 100, "runs": 4},
     "queues": {"sizes": "50,100,200", "runs": 10},
     "waiting_queue": {"waiters": "1,5,10", "n": 50, "runs": 4},
     "runs_cpython_threads": 4,

@@ -330,6 +330,7 @@ def _drive():
                         continue
                     _push_at(this, ticks_add(ticks_ms(), WATCH_MS))
                     _timed = True
+                _overwrite(0, 0, 0, 0, 0, 0, 0)
                 names["wake"] = _wake_parked
             else:
                 _push(this)
@@ -348,6 +349,11 @@ def _drive():
             _ended(task, er)
         _kick_another()
         raise er
+
+
+def _overwrite(a, b, c, d, e, f, g):
+    # As machine code, the driver would keep the last coroutine where the arguments stand here.
+    pass
 
 
 def _kick_another():

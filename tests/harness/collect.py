@@ -124,8 +124,9 @@ class DeviceGroup(pytest.Collector):
 
     def setup(self):
         source = self.parent.source
+        packages = interpreters.packages() if self.interpreter == "micropython" else None
         self.device = device.Device(
-            self.path, self.interpreter, self.variant, source.limit, source.heap
+            self.path, self.interpreter, self.variant, source.limit, source.heap, packages
         )
 
     def teardown(self):

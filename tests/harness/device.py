@@ -46,14 +46,18 @@ class _Silence(Exception):
 
 
 class Device:
-    """Runs functions of `test`, a path, by an interpreter's name, under a variant or None."""
+    """Runs functions of `test`, a path, by an interpreter's name, under a variant or None.
 
-    def __init__(self, test, interpreter, variant=None, limit=60, heap=None):
+    packages: a folder of .mpy files that come before the sources, None or interpreters.packages().
+    """
+
+    def __init__(self, test, interpreter, variant=None, limit=60, heap=None, packages=None):
         self.test = test
         self.interpreter = interpreter
         self.variant = variant
         self.limit = limit
         self.heap = heap
+        self.packages = packages
         self._process = None
         self._folder = None
         self._hangs = 0
@@ -111,6 +115,8 @@ class Device:
             for helpers in paths[1::-1]:
                 strip.stage(self.test, helpers, self._folder)
             paths[:2] = [pathlib.Path(self._folder)]
+        if self.packages:
+            paths.insert(-1, self.packages)
         token = secrets.token_hex(4)
         words = interpreters.command(self.interpreter, self.heap) + [str(RUNNER), token]
         words += [self.test.stem, LIBRARIES.get(self.variant, "")] + [str(path) for path in paths]

@@ -25,6 +25,20 @@ def cpython():
     return os.environ.get("CPYTHON") or sys.executable
 
 
+def packages():
+    """The folder of .mpy files that device tests take instead of the sources, or None.
+
+    CSP_PACKAGES names it; FileNotFoundError if they are not there.
+    """
+    named = os.environ.get("CSP_PACKAGES")
+    if not named:
+        return None
+    folder = pathlib.Path(named).resolve()
+    if not (folder / "cspcore" / "channel.mpy").exists():
+        raise FileNotFoundError("CSP_PACKAGES: there is no compiled cspcore in " + named)
+    return folder
+
+
 def command(name, heap=None):
     """The words that start an interpreter, None if it is missing."""
     if name == "cpython":
@@ -33,6 +47,15 @@ def command(name, heap=None):
     if program is None:
         return None
     return [program] + (["-X", "heapsize=" + str(heap)] if heap else [])
+
+
+def main_program(compiled=None):
+    """How main.py runs: (words, working directory), with `environment()`.
+
+    compiled: a folder of .mpy files that come before the sources. A script's own folder would
+    come before it, so main is a module then.
+    """
+    return (["-m", "main"], str(compiled)) if compiled else (["main.py"], str(ROOT))
 
 
 def environment():

@@ -14,6 +14,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import mpy_coverage
 import covered_report
@@ -70,17 +71,20 @@ def install(folder=PACKAGE):
     for program in ("node", "npm"):
         if not shutil.which(program):
             return "there is no {} on the PATH.".format(program)
-    if (folder / "node_modules" / "@micropython").exists():
+    place = folder / "node_modules"
+    if place.exists():
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(WEB / "package.json", folder)
     words = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--silent"]
     words += ["--fetch-retries=0", "--fetch-timeout=30000"]
-    try:
-        subprocess.run(words, cwd=folder, check=True, capture_output=True, timeout=120)
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        shutil.rmtree(folder / "node_modules", ignore_errors=True)
-        return "npm could not fetch MicroPython for WebAssembly; is there a network?"
+    with tempfile.TemporaryDirectory(dir=folder) as fresh:
+        shutil.copy(WEB / "package.json", fresh)
+        try:
+            subprocess.run(words, cwd=fresh, check=True, capture_output=True, timeout=120)
+            pathlib.Path(fresh, "node_modules").rename(place)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired, OSError):
+            if not place.exists():  # else somebody was faster
+                return "npm could not fetch MicroPython for WebAssembly; is there a network?"
     return None
 
 

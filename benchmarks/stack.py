@@ -1,0 +1,96 @@
+"""How much of a thread's stack the operations of upycsp need, to choose its size on a board.
+
+The main thread calls a function that calls itself, at first never, then once, twice and so on, and
+does the operation in the innermost. The call at which the stack no longer suffices tells what the
+operation needs, rounded up to what one such call takes; what a process has in use before its body
+begins is added. (The main thread, because the Unix port tells a new thread the end of its stack
+too late: one that reaches it at once may crash.)
+
+A board's stack of N bytes has room for N - 1024: the rest is for noticing that it is full.
+"""
+
+from micropython import stack_use
+
+from benchmarks.harness import Meter
+
+
+def _within(calls, operation):
+    if calls:
+        return _within(calls - 1, operation)
+    operation()
+    return stack_use()
+
+
+def _nothing():
+    pass
+
+
+def _deepest(operation):
+    # The bytes in use in the innermost call, where one more had no room for the operation.
+    calls = used = 0
+    try:
+        while True:
+            used = _within(calls, operation)
+            calls += 1
+    except RuntimeError as e:
+        if "recursion" not in str(e):
+            raise
+        return used
+
+
+def _operations(csp, cin, cout):
+    Parallel = csp.Parallel
+    silent = csp.Channel("silent")
+    alt = csp.Alternative(silent.read, cin, csp.Timer(60))
+    put = cout.alt_pending_write
+
+    @csp.process
+    def nothing():
+        pass
+
+    return [
+        ("read", cin),
+        ("write", lambda: cout(0)),
+        ("select", alt.select),
+        ("parallel", lambda: Parallel(cin, put(0)).run()),
+        ("processes", lambda: Parallel(nothing(), nothing()).run()),
+    ]
+
+
+def measured(csp):
+    """For each operation its name, a Meter with bytes and time, and the bytes of one call."""
+
+    @csp.process
+    def writes(cout):
+        while True:
+            cout(0)
+
+    @csp.process
+    def reads(cin):
+        while True:
+            cin()
+
+    @csp.process
+    def begins():
+        return stack_use()
+
+    begun = csp.Spawn(begins()).join()
+    call = _within(1, _nothing) - _within(0, _nothing)
+    found = []
+    for i in range(5):
+        # An operation that found no room is not to disturb the next one: each has its own network.
+        a = csp.Channel("a")
+        b = csp.Channel("b")
+        neighbours = [csp.Spawn(writes(a.write)), csp.Spawn(reads(b.read))]
+        name, operation = _operations(csp, a.read, b.write)[i]
+        meter = Meter("stack " + name, 1)
+        meter.start()
+        operation()
+        meter.stop(1)
+        meter.bytes_per_op = begun + _deepest(_nothing) - _deepest(operation)
+        a.poison()
+        b.poison()
+        for p in neighbours:
+            p.join()
+        found.append((name, meter, call))
+    return found
