@@ -104,17 +104,29 @@ def _boot(flash, is_image, rom, with_main, last_write):
             return vfs.VfsLfs2(device)
 
     def with_rom():
+        device = Flash(rom)
+
         class Mounting:
             @staticmethod
             def rom_ioctl(request, *values):
-                return Flash(rom) if request == 2 else 1
+                return device if request == 2 else 1
 
             def __getattr__(self, name):
                 return getattr(vfs, name)
 
         sys.modules["vfs"] = Mounting()
-        with open(rom, "rb") as file:
-            return vfs.VfsRom(file.read())
+        # Three bytes, a number of seven bits a byte, and so many bytes.
+        head = device.file.seek(0) or device.file.read(3)
+        if head != bytes([0xd2, 0xcd, 0x31]):
+            raise OSError
+        size = 0
+        while True:
+            byte = device.file.read(1)
+            head += byte
+            size = size << 7 | byte[0] & 127
+            if byte[0] < 128:
+                break
+        return vfs.VfsRom(head + device.file.read(size))
 
     try:
         sys.argv[:] = []
