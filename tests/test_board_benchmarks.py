@@ -12,7 +12,7 @@ from harness import interpreters
 ROOT = interpreters.ROOT
 PACKAGES = ("cspcore", "uthreading", "ufuture", "upycsp", "uapycsp", "benchmarks")
 FILES = ("config.py", "main.py")
-# As README says it.
+# As docs/boards.md says it.
 COPY = ("cp", "-r", *PACKAGES, ":", "+", "cp", *FILES, ":")
 
 # More runs than end, and what the progress says while they go on.

@@ -84,6 +84,10 @@ def test_all_is_brought_and_then_nothing_but_what_changed(switch_on, flash):
     plan = bring(board, changed)
     assert plan.changed == ["core/c.py"] and plan.stale == []
     assert content(board) == changed
+    # A configuration alone takes one step, in which the project stays whole.
+    with linked(board) as link:
+        other = planned(link, dict(changed, **{"config.py": board_files.signed(b"config = 3\n")}))
+        assert other.steps() == [("config.py.new", "config.py")]
     # A source would be imported in the place of a module compiled from a newer one.
     plan = bring(board, NEW)
     assert plan.stale == ["app/a.py", "app/sub/b.py"]

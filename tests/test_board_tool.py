@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from serial.tools.list_ports_common import ListPortInfo
@@ -76,6 +77,13 @@ def tiny(monkeypatch):
         monkeypatch.setattr(board_main.board_files, "signed", other)
 
     return becomes
+
+
+def until(condition, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def sentence(done, *parts, status=1):
@@ -157,9 +165,11 @@ def test_only_what_changed_travels(switch_on, make):
 @pytest.mark.parametrize("lib", ["uapycsp", "upycsp"])
 def test_both_libraries_run_at_esp32_sizes_from_mpy_files(switch_on, make, lib, tmp_path):
     board = switch_on()
-    for run, variants in (("commstime", {"seq", "par", "par-proc"}),
-                          ("stressed_alt", {"5x2-with", "5x2-select"})):
-        status, out, error = make(board.port, "--lib", lib, "--run", run, "--set", "runs=1")
+    for run, more, variants in (
+            ("commstime", "", {"seq", "par", "par-proc"}),
+            ("stressed_alt", "form=with,select", {"5x2-with", "5x2-select"})):
+        words = ("--lib", lib, "--run", run, "--set", "runs=1 " + more)
+        status, out, error = make(board.port, *words)
         assert status == 0, out + error
         rows = [row["result"] for row in stored(tmp_path / "out.json")["rows"]]
         rows = [row for row in rows if row["bench"] == run]
@@ -318,9 +328,10 @@ def test_an_endless_main_is_interrupted(switch_on, make, tiny):
     ("sum(range(1 << 60))", "does what runs there let itself be interrupted by Ctrl-C?"),
 ])
 def test_a_main_that_can_not_be_interrupted_is_said(switch_on, make, main, said):
-    board = switch_on(main=main)
+    board = switch_on(main="open('begun', 'w').close()\n" + main)
+    until((board.flash / "begun").exists)
     sentence(make(board.port, "--wait", "1"), board.port, said)
-    assert [path.name for path in board.flash.iterdir()] == ["main.py"]
+    assert sorted(path.name for path in board.flash.iterdir()) == ["begun", "main.py"]
 
 
 def test_a_boot_that_does_not_end_is_said(switch_on, make, monkeypatch):
@@ -328,7 +339,7 @@ def test_a_boot_that_does_not_end_is_said(switch_on, make, monkeypatch):
     board = switch_on(boot="import os, time\nwhile 'seen' in os.listdir():\n    time.sleep(9)\n"
                       "open('seen', 'w').close()\n")
     monkeypatch.setattr(board_link, "RESTART", 3)
-    sentence(make(board.port, "--wait", "3"), "does not come back from a soft reset", "boot.py")
+    sentence(make(board.port), "does not come back from a soft reset", "boot.py")
 
 
 # What can go wrong on the way

@@ -141,7 +141,7 @@ class Link:
         try:
             with self._broken(), contextlib.redirect_stdout(io.StringIO()):
                 self._serial.timeout = 10
-                self.transport.enter_raw_repl(timeout_overall=max(RESTART, self._seconds))
+                self.transport.enter_raw_repl(timeout_overall=RESTART)
         except Lost:
             if self._is_gone():
                 raise
