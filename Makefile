@@ -93,7 +93,7 @@ mutation: setup ## which small changes of the code no test notices (hours; ARGS=
 	@$(python) -m pip install -q --disable-pip-version-check -r requirements-mutation.txt
 	@$(python) tools/mutation.py $(ARGS)
 
-firmware: setup ## what boards take, into build/firmware; FIRMWARE=esp32.bin: see docs/firmware.md
+firmware: setup ## what boards take, into build/firmware; FIRMWARE=esp32.bin for all of its flash
 	@$(python) tools/firmware.py $(if $(FIRMWARE),--firmware "$(FIRMWARE)") \
 		$(if $(CHIP),--chip "$(CHIP)") $(if $(FLASH_SIZE),--flash-size "$(FLASH_SIZE)") \
 		$(if $(OFFSET),--offset "$(OFFSET)") $(if $(FS_SIZE),--fs-size "$(FS_SIZE)") \

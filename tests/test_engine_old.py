@@ -1,22 +1,32 @@
-"""The tests of ufuture and uapycsp again, on stand-ins for the asyncio of older MicroPythons.
+"""The tests of the libraries again, on stand-ins for older MicroPythons.
 
 Those have only the name uasyncio, other names in its queue, tasks that do not tell their end (up
-to 1.18) and a loop that ends silently when nothing can be woken: see old_asyncio.
+to 1.18) and a loop that ends silently when nothing can be woken (see old_asyncio), and a deque
+with few methods (see old_names). 1.11 is Pycom's firmware with asyncio's files beside it: there
+modules have no __getattr__, so the packages load all their names at once.
 """
 
 import pathlib
+import shutil
 
+import old_micropython
 import pytest
 from harness import collect, device, interpreters
 
 TESTS = pathlib.Path(__file__).parent
+ROOT = interpreters.ROOT
 FILES = [TESTS / "test_contract.py", TESTS / "test_engine.py", TESTS / "test_engine_changes.py"]
 FILES += [TESTS / "test_engine_loops.py"]
 FILES += sorted(TESTS.glob("test_ufuture*.py"))
-# From 1.19 on the parts that the engine uses are today's, so fewer will do.
+RULES = sorted(TESTS.glob("rules/test_*.py"))
+FEW = [path for path in RULES if path.stem in ("test_choice", "test_poison", "test_parallel",
+                                               "test_plugnplay", "test_spawn")]
+# What runs under each version, and which variants of it. From 1.19 on the parts that the engine
+# uses are today's, so fewer will do.
 VERSIONS = {
-    "1.18": FILES + sorted(TESTS.glob("rules/test_*.py")),
-    "1.19": FILES + [TESTS / "rules" / "test_cancellation.py"],
+    "1.11": (FEW + [TESTS / "test_uthreading_sync.py"], tuple(device.LIBRARIES)),
+    "1.18": (FILES + RULES, ("uapycsp",)),
+    "1.19": (FILES + [TESTS / "rules" / "test_cancellation.py"], ("uapycsp",)),
 }
 
 OLD_GATHER = "asyncio's own gather, when it is cancelled, cancels one of its tasks here"
@@ -29,32 +39,40 @@ UNFIT = {
 
 def functions():
     params = []
-    for version, files in VERSIONS.items():
+    for version, (files, variants) in VERSIONS.items():
         for path in files:
             source = collect.Source(path)
-            if source.ordinary or (source.rules and "uapycsp" not in source.variants):
+            if source.ordinary:
                 continue
-            variant = "uapycsp" if source.rules else None
-            for name, is_async, _ in source.functions:
-                how = ("csp" if source.rules else "asyncio") if is_async else "call"
-                marks = [pytest.mark.skip(reason=UNFIT[name])] if name in UNFIT else []
-                process = (version, path, variant, source.limit, source.heap)
-                label = "{}-{}-{}".format(version, path.stem, name)
-                params.append(pytest.param(process, how, name, id=label, marks=marks))
+            for variant in variants if source.rules else (None,):
+                if variant is None or variant in source.variants:
+                    process = (version, path, variant, source.limit, source.heap)
+                    params.extend(params_of(process, source, len(variants) > 1))
     return params
+
+
+def params_of(process, source, varies):
+    version, path, variant, _, _ = process
+    for name, is_async, _ in source.functions:
+        marks = [pytest.mark.skip(reason=UNFIT[name])] if name in UNFIT else []
+        label = "-".join([version, path.stem] + [variant] * bool(varies and variant) + [name])
+        how = collect.how(is_async, variant)
+        yield pytest.param(process, how, name, id=label, marks=marks)
 
 
 class Server:
     """The interpreter that serves a file under one version, until another one is asked for."""
 
-    def __init__(self):
+    def __init__(self, roots):
         self.key = None
         self.device = None
+        self.roots = roots  # of the packages, by version, if they are not those of the project
 
     def serve(self, key):
         if key != self.key:
             self.end()
             version, path, variant, limit, heap = self.key = key
+            interpreters.ROOT = self.roots.get(version, ROOT)
             self.device = device.Device(path, "micropython", variant, limit, heap)
         return self.device
 
@@ -66,26 +84,37 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server():
+def without_getattr(tmp_path_factory):
+    """The packages and config.py as where modules do not ask their own __getattr__."""
+    folder = tmp_path_factory.mktemp("packages")
+    old_micropython.copy_without_getattr(folder)
+    shutil.copy(ROOT / "config.py", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(without_getattr):
     if interpreters.micropython() is None:
         pytest.skip("no MicroPython")
-    server = Server()
+    server = Server({"1.11": without_getattr})
     environment = interpreters.environment
 
     def old():
         env = environment()
-        env["MICROPYPATH"] = "{}:{}".format(TESTS / "old_asyncio", env["MICROPYPATH"])
+        path = [str(TESTS / "old_asyncio"), str(TESTS / "old_names"), env["MICROPYPATH"]]
+        env["MICROPYPATH"] = ":".join(path)
         env["UASYNCIO"] = server.key[0]
         return env
 
     interpreters.environment = old
     yield server
     interpreters.environment = environment
+    interpreters.ROOT = ROOT
     server.end()
 
 
 @pytest.mark.parametrize("process, how, name", functions())
-def test_on_an_old_asyncio(server, process, how, name):
+def test_on_an_old_micropython(server, process, how, name):
     verdict = server.serve(process).ask(how, name)
     if verdict.kind == "skip":
         pytest.skip(verdict.text)

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.metadata
+import json
 import os
 import pathlib
 import shlex
@@ -259,18 +260,20 @@ def test_the_board_program_runs_from_the_littlefs_image(built, tmp_path, lib):
 print(sorted(os.listdir("/")), os.statvfs("/")[0] * os.statvfs("/")[2])
 with open("/config.py") as file:
     print(file.readline().strip())
-sys.argv[:] = ["main.py", "commstime", "lib={}", "api=plain", "n=20", "runs=1", "baselines=no"]
+sys.argv[:] = ["main.py", "commstime", "lib={}", "n=20", "runs=1", "baselines=no"]
 execfile("main.py")
 import benchmarks.commstime
 print(benchmarks.commstime.__file__)
 with open("/kept", "w") as file:
     file.write("still here")
-""".format(lib).replace(', "api=plain"', ', "api=plain"' if lib == "upycsp" else "")
+""".format(lib)
     output = on_micropython(MOUNT.format(str(image), "littlefs") + program)
     lines = output.splitlines()
     assert lines[0] == "['config.py', 'lib', 'main.py'] {}".format(2 << 20)
     assert lines[1] == (ROOT / "config.py").read_text().splitlines()[0]
-    assert sum(line.startswith("RESULT ") for line in lines) == 3, output
+    rows = [json.loads(line[7:]) for line in lines if line.startswith("RESULT ")]
+    assert {(row["lib"], row["variant"]) for row in rows} == {
+        (lib, "seq"), (lib, "par"), (lib, "par-proc")}, output
     assert lines[-1] == "/lib/benchmarks/commstime.mpy"
     # It can be written, too, and keeps what was.
     again = MOUNT.format(str(image), "littlefs") + "print(open('/kept').read())\nimport uapycsp"
@@ -396,7 +399,7 @@ def for_s3(data):
 
 
 def entry(number):
-    """Where a partition's entry is in the file: nvs, phy_init, factory, vfs."""
+    """Where a partition's entry is in the file: nvs, phy_init, factory, vfs; then their hash."""
     return 0x7000 + 32 * number
 
 
@@ -406,6 +409,11 @@ def without_vfs(data):
 
 def with_fat(data):
     data[entry(3) + 12:entry(3) + 16] = b"ffat"
+    data[entry(4) + 16:entry(5)] = hashlib.md5(data[entry(0):entry(4)]).digest()
+
+
+def with_odd_flag(data):
+    data[23] = 66  # 1 if a hash follows
 
 
 def without_table(data):
@@ -428,14 +436,14 @@ def test_firmware_without_a_partition_for_it_has_its_files_behind_all_others(esp
     assert found.filesystem(8 << 20) == (end, (8 << 20) - end)
 
 
-@pytest.mark.parametrize("chip", ["esp32", "esp32s3"])
-def test_an_image_for_a_larger_flash_and_another_chip(esp32, tmp_path, chip):
+@pytest.mark.parametrize("name, chip", [("esp32", "esp32"), ("ESP32-S3", "esp32s3")])
+def test_an_image_for_a_larger_flash_and_another_chip(esp32, tmp_path, name, chip):
     def change(data):
         without_vfs(data)
         return for_s3(data) if chip == "esp32s3" else None
 
     path, out = changed(esp32, tmp_path, change), tmp_path / "out"
-    words = ["--out", str(out), "--firmware", str(path), "--chip", chip, "--flash-size", "8MB"]
+    words = ["--out", str(out), "--firmware", str(path), "--chip", name, "--flash-size", "8MB"]
     assert firmware.main(words) == 0
     whole = (out / "flash-{}.bin".format(chip)).read_bytes()
     image = (out / "littlefs.img").read_bytes()
@@ -446,9 +454,11 @@ def test_an_image_for_a_larger_flash_and_another_chip(esp32, tmp_path, chip):
 
 
 @pytest.mark.parametrize("change, words, told", [
-    (cut, [], "{} is damaged: load it down again"),
-    (flip(0x100000), [], "{} is damaged: load it down again"),
-    (flip(0x2000), [], "{} is damaged: load it down again"),
+    (cut, [], "{} is damaged: download it again"),
+    (flip(0x100000), [], "{} is damaged: download it again"),
+    (flip(0x2000), [], "{} is damaged: download it again"),
+    (with_odd_flag, [], "{} is damaged: download it again"),
+    (flip(0x7000 + 70), [], "{} is damaged: download it again"),
     (flip(0), [], "{} is no firmware for an ESP32"),
     (lambda data: data[:100], [], "{} is no firmware for an ESP32"),
     (without_table, [], "{} has no partition table: an .app-bin is only for updates"),
@@ -546,7 +556,10 @@ def test_ctrl_c_leaves_nothing_half_made(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_the_new_cannot_take_its_place_the_old_stays(built, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("first", [True, False])
+def test_where_the_new_cannot_take_its_place_the_old_stays(
+    built, tmp_path, monkeypatch, capsys, first
+):
     real = pathlib.Path.rename
 
     def rename(path, to):
@@ -555,11 +568,12 @@ def test_where_the_new_cannot_take_its_place_the_old_stays(built, tmp_path, monk
         return real(path, to)
 
     out = tmp_path / "out"
-    shutil.copytree(built, out)
+    if not first:
+        shutil.copytree(built, out)
     before = contents(out)
     monkeypatch.setattr(pathlib.Path, "rename", rename)
     assert refused(capsys, "--out", out).endswith("made: No space left on device")
-    assert contents(out) == before and list(tmp_path.iterdir()) == [out]
+    assert contents(out) == before and list(tmp_path.iterdir()) == ([] if first else [out])
 
 
 def test_what_a_kill_left_behind_is_put_right(built, tmp_path, capsys):

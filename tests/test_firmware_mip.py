@@ -1,9 +1,6 @@
 """Packages are installed with mip, or frozen into firmware, with all that they need."""
 
-import contextlib
-import functools
 import hashlib
-import http.server
 import importlib.metadata
 import importlib.util
 import json
@@ -11,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-import threading
 import urllib.error
 
 import pytest
@@ -19,6 +15,7 @@ import pytest
 from board.driver import BoardProcess
 from harness import interpreters
 from test_firmware import NETWORKS, contents, modules, needs_micropython, on_micropython
+from test_make import serving
 
 ROOT = interpreters.ROOT
 
@@ -27,23 +24,6 @@ import firmware_mip as mip  # noqa: E402
 import firmware_mpy  # noqa: E402
 
 LIBS = ("uapycsp", "upycsp")
-
-
-class Handler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@contextlib.contextmanager
-def serving(folder):
-    """The address of a server of static files."""
-    handler = functools.partial(Handler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield "http://127.0.0.1:{}".format(server.server_port)
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def flash(folder, scratch, options):
     Returns the filesystem's offset and size in the flash, and the version of its .mpy files.
     """
     flash_size = images.size(options.flash_size)
-    if flash_size not in [1 << n for n in range(20, 28)]:
+    if flash_size not in [1 << n for n in range(20, 28)]:  # all that esptool knows
         raise Failed("no flash has {}: write 2MB, 4MB, 8MB, ...".format(images.said(flash_size)))
     offset, version, firmware = images.OFFSET, 6, None
     length = flash_size - offset
@@ -90,9 +90,9 @@ def build(out, options):
         raise Failed("{} has other files, which would be lost: name a new folder".format(out))
     shutil.rmtree(new, ignore_errors=True)
     made, scratch = new / "made", new / "scratch"
-    made.mkdir(parents=True)
-    scratch.mkdir()
     try:
+        made.mkdir(parents=True)
+        scratch.mkdir()
         place = flash(made, scratch, options)  # first, for most mistakes are found there
         trees(made, options.arch)
         images.romfs(made / "mpy-6", made / "packages.romfs")
@@ -105,14 +105,14 @@ def build(out, options):
 
 
 def _replace(made, out, old):
-    # Whatever comes, one of the two is at out in the end.
+    # Whatever comes, what was there before is there if the new is not.
     shutil.rmtree(old, ignore_errors=True)
     try:
         if out.exists():
             out.rename(old)
         made.rename(out)
     finally:
-        if not out.exists():
+        if old.exists() and not out.exists():
             old.rename(out)
     shutil.rmtree(old, ignore_errors=True)
 
@@ -154,12 +154,18 @@ def update():
         print("Wrote " + name)
 
 
+def _chip(text):
+    # ESP32-S3 is what others call esptool's esp32s3.
+    return text.lower().replace("-", "")
+
+
 def main(arguments=None):
     """The exit status."""
     parser = argparse.ArgumentParser(description="Builds what goes onto a board.")
     parser.add_argument("--out", type=pathlib.Path, default=OUT, help="default: build/firmware")
     parser.add_argument("--firmware", help="an ESP32's firmware (.bin), for an image of its flash")
-    parser.add_argument("--chip", default=images.CHIP, help="as esptool calls it; default: esp32")
+    parser.add_argument("--chip", default=images.CHIP, type=_chip,
+                        help="as esptool calls it; default: esp32")
     parser.add_argument("--flash-size", default="4MB", help="default: 4MB")
     parser.add_argument("--offset", help="of the filesystem; default: the firmware's, or 0x200000")
     parser.add_argument("--fs-size", help="of the filesystem; default: all behind its offset")

@@ -5,6 +5,7 @@ table has none, in all of the flash behind the last partition. It mounts no file
 smaller or larger than that.
 """
 
+import hashlib
 import re
 import struct
 import sys
@@ -148,7 +149,6 @@ class Firmware:
         # A program's checksum and hash.
         from esptool.bin_image import LoadFirmwareImage
         from esptool.logger import log
-        from esptool.util import FatalError
 
         log.set_verbosity("silent")
         try:
@@ -156,18 +156,23 @@ class Firmware:
             good = image.checksum == image.calculate_checksum()
             if image.append_digest:
                 good = good and image.stored_digest == image.calc_digest
-        except (FatalError, struct.error, TypeError, IndexError):
-            good = False
+        except (RuntimeError, struct.error, TypeError, ValueError, LookupError):
+            good = False  # which of these depends on where it is broken
         finally:
             log.set_verbosity("auto")
+        self._is(good)
+
+    def _is(self, good):
         if not good:
-            raise Failed("{} is damaged: load it down again".format(self.path))
+            raise Failed("{} is damaged: download it again".format(self.path))
 
     def _table(self):
         found = []
         start = TABLE - self.begin
         for at in range(start, start + TABLE_SIZE, ENTRY.size):
             entry = self.data[at:at + ENTRY.size]
+            if entry[:2] == b"\xeb\xeb":
+                self._is(entry[16:] == hashlib.md5(self.data[start:at]).digest())
             if len(entry) < ENTRY.size or entry[:2] != b"\xaa\x50":
                 break
             _, kind, _, offset, length, name, _ = ENTRY.unpack(entry)

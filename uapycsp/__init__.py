@@ -67,3 +67,4 @@ try:
     __import__("uapycsp")._lazy
 except AttributeError:
     _load_all()
+    __import__("uapycsp.plugnplay")

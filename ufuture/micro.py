@@ -22,8 +22,11 @@ try:
     import asyncio
     from asyncio import core
 except ImportError:  # before 1.21 it has only its old name
-    import uasyncio as asyncio
-    from uasyncio import core
+    try:
+        import uasyncio as asyncio
+        from uasyncio import core
+    except ImportError:
+        raise ImportError("ufuture needs the asyncio of MicroPython 1.16 or later")
 from time import ticks_ms, ticks_add, ticks_diff
 from time import sleep_ms as _sleep_ms
 from micropython import const
@@ -33,6 +36,11 @@ try:
 except ImportError:
     _thread = None
 from ufuture.heap import advance
+
+if not hasattr(core.Task(None), "state"):
+    raise ImportError("ufuture needs a later asyncio: that of MicroPython 1.16 or later")
+if not hasattr(core, "cur_task"):  # before 1.23 it appears with the first task that runs
+    core.cur_task = None
 
 CancelledError = core.CancelledError
 TimeoutError = core.TimeoutError

@@ -16,6 +16,11 @@
 Names are loaded when they are first used.
 """
 
+try:
+    import _thread  # noqa: F401
+except ImportError:
+    raise ImportError("upycsp needs threads, and this MicroPython lacks _thread: use uapycsp")
+
 _attrs = {
     "Channel": "upycsp.channel",
     "BufferedChannel": "upycsp.buffered",
@@ -70,3 +75,4 @@ try:
     __import__("upycsp")._lazy
 except AttributeError:
     _load_all()
+    __import__("upycsp.plugnplay")

@@ -314,3 +314,8 @@ def __getattr__(name):
     from upycsp import aio_plugnplay
 
     return aio_plugnplay
+
+
+# Firmware that knows no __getattr__ in modules (Pycom's) gets it at once.
+if not hasattr(sys.modules["upycsp"], "_lazy"):
+    plugnplay = __getattr__("plugnplay")

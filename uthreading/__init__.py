@@ -19,6 +19,11 @@ What differs from CPython:
 - Where there is no exit hook (boards), nothing waits for non-daemon threads when main.py ends.
 """
 
+try:
+    import _thread  # noqa: F401
+except ImportError:
+    raise ImportError("uthreading needs threads, and this MicroPython lacks _thread")
+
 _attrs = {
     "Thread": "thread",
     "Timer": "timer",

@@ -291,5 +291,4 @@ def new_event_loop():
     return Loop
 
 
-cur_task = None
-new_event_loop()
+new_event_loop()  # there is no cur_task before the first task runs

