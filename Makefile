@@ -29,7 +29,7 @@ test: setup ## all tests, on MicroPython and CPython; ARGS="-k poison" are pytes
 
 board: setup ## copy to a board and run there; PORT= LIB= RUN= N= SET="runs=5 ..." MPY=no OUT=
 	@$(python) tools/board_main.py --port "$(PORT)" --lib "$(LIB)" --run "$(RUN)" --n "$(N)" \
-		--set "$(SET)" --mpy "$(MPY)" --out "$(OUT)" $(ARGS)
+		--set "$(SET)" --board "$(BOARD)" --mpy "$(MPY)" --out "$(OUT)" $(ARGS)
 
 board-rom: setup ## the packages into a board's ROMFS partition; PORT=
 	@$(python) tools/board_images.py rom --port "$(PORT)" $(ARGS)

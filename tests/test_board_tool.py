@@ -475,6 +475,7 @@ def test_a_filesystem_without_room_is_said_and_kept(switch_on, make, tmp_path):
     (("--n", "many"), "n takes whole numbers from 1, not 'many'"),
     (("--lib", "pycsp"), "There is no library pycsp: LIB is upycsp or uapycsp"),
     (("--mpy", "7"), "MPY is yes or no, not 7"),
+    (("--board", "toaster"), "There is no section toaster: BOARD is esp32 or esp32-"),
 ])
 def test_wrong_words_are_said_before_a_port_is_opened(make, words, said):
     sentence(make("/dev/nosuch", *words), said)
@@ -485,12 +486,23 @@ def test_each_run_can_be_configured():
     for run in (*board_main.keys.RUNS, "quick", "all"):
         sizes = board_main.settings(run, ["runs=7"])
         names = {}
-        exec(board_main.configured(text, "upycsp", run, sizes), names)
+        exec(board_main.configured(text, "upycsp", run, sizes, "esp32-wifi"), names)
         assert (names["LIB"], names["RUN"]) == ("upycsp", run)
+        assert names["BOARD"] == "esp32-wifi"
         table = names["QUICK" if run == "quick" else "SIZES"]
         assert sizes and all(table[name]["runs"] == "7" for name in sizes)
         for name in sizes:
             board_main.keys.values(name, table[name], {})
+
+
+def test_what_is_asked_for_goes_before_what_is_said_of_a_board():
+    sizes = board_main.settings("stressed_alt", ["channels=4", "writers=1"])
+    names = {}
+    exec(board_main.configured((ROOT / "config.py").read_text(), "uapycsp", "stressed_alt", sizes),
+         names)
+    found = dict(names["SIZES"]["stressed_alt"])
+    found.update(names["BOARDS"]["esp32-wifi"]["stressed_alt"])
+    assert (found["channels"], found["writers"]) == ("4", "1")
 
 
 # Figures

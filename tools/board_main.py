@@ -156,30 +156,33 @@ def settings(run, words):
     return found
 
 
-def configured(text, lib, run, sizes):
-    """config.py's text with what was asked for at its end."""
+def configured(text, lib, run, sizes, section=""):
+    """config.py's text with what was asked for at its end; section: the one of BOARDS, or ""."""
     lines = [text.rstrip("\n"), "", "# What was asked for last.", "LIB = {!r}".format(lib),
              "RUN = {!r}".format(run)]
+    if section:
+        lines.append("BOARD = {!r}".format(section))
     table = "QUICK" if run == "quick" else "SIZES"
     for name, values in sizes.items():
         if values:
-            lines.append("{}[{!r}].update({!r})".format(table, name, values))
+            # It goes before what is said of any board.
+            lines.append("for _sizes in [{}] + list(BOARDS.values()):\n"
+                         "    _sizes.get({!r}, {{}}).update({!r})".format(table, name, values))
         # Each run's own figure is told where they are not too many for a small heap.
         lines.append('{0}[{1!r}].setdefault("samples", "yes" if int({0}[{1!r}]["runs"]) <= 100 '
                      'else "no")'.format(table, name))
     return "\n".join(lines) + "\n"
 
 
-def planned(link, found, lib, able, run, sizes, version):
-    """The Plan that brings project and configuration onto a board."""
+def planned(link, able, configuration, version):
+    """The Plan that brings project and configuration, config.py's text, onto a board."""
     left_out = [name for other in NEEDS if other not in able for name in NEEDS[other]]
     state = board_files.State(link, PACKAGES)
     files = project([name for name in PACKAGES if name not in left_out], version)
     wanted = {state.place + path: data for path, data in files.items()}
-    text = (ROOT / "config.py").read_text(encoding="utf-8")
     plain = {name: (ROOT / name).read_bytes() for name in board_files.OWN}
     wanted["main.py"] = board_files.signed(plain["main.py"])
-    wanted["config.py"] = board_files.signed(configured(text, lib, run, sizes).encode())
+    wanted["config.py"] = board_files.signed(configuration.encode())
     return board_files.Plan(link, state, wanted, known=plain.values())
 
 
@@ -300,6 +303,7 @@ def main(arguments=None):
     parser.add_argument("--run", default="", help="which benchmark; default: config.py's")
     parser.add_argument("--n", default="", help="messages of a run")
     parser.add_argument("--set", default="", help="other keys of the run: 'runs=5 delta=seq'")
+    parser.add_argument("--board", default="", help="a section of config.py's BOARDS")
     parser.add_argument("--mpy", default="", help="no: copy sources")
     parser.add_argument("--out", default="", help="JSON file; default: one in docs/results/boards")
     parser.add_argument("--wait", type=float, default=board_link.SECONDS,
@@ -310,6 +314,9 @@ def main(arguments=None):
         sizes = settings(args.run, _words(args))
         if args.lib not in ("", *NEEDS):
             raise Failed("There is no library {}: LIB is {}.".format(args.lib, " or ".join(NEEDS)))
+        if args.board not in ("", *config.BOARDS):
+            raise Failed("There is no section {}: BOARD is {}.".format(
+                args.board, " or ".join(sorted(config.BOARDS))))
         if args.mpy not in ("", "yes", "no"):
             raise Failed("MPY is yes or no, not {}.".format(args.mpy))
         with board_link.Link(board_link.choose(args.port), args.wait) as link:
@@ -324,7 +331,9 @@ def main(arguments=None):
             old = board_results.stored(out, found["machine"])
             print("{}, {}; {}".format(lib, args.run, "sources" if version is None else
                                       ".mpy files of version {}".format(version)), flush=True)
-            deploy(link, planned(link, found, lib, able, args.run, sizes, version))
+            text = (ROOT / "config.py").read_text(encoding="utf-8")
+            text = configured(text, lib, args.run, sizes, args.board)
+            deploy(link, planned(link, able, text, version))
             text = run(link)
         kept(found, version, text, out, old)
     except (Failed, firmware_mpy.Failed) as e:
