@@ -266,6 +266,38 @@ def test_an_interrupt_cancels_what_waits_apart():
     assert ch.queue_len() == 0
 
 
+def test_an_interrupt_of_an_inner_process_cancels_what_was_spawned():
+    ch = Channel("apart", external=True)
+
+    async def waits_apart(events, slowly):
+        try:
+            await ch.read()
+        finally:
+            if slowly:
+                await sleep_ms(1)  # which it can as long as the loop runs
+            events.append("ended")
+
+    @process
+    async def inner():
+        raise KeyboardInterrupt
+
+    @process
+    async def outer(*args):
+        Spawn(waits_apart(*args))
+        await sleep_ms(5)
+        await inner()
+
+    for slowly in (True, False):
+        events = []
+        renew_loop()
+        with raises(KeyboardInterrupt):
+            run(outer(events, slowly))
+        assert events == ["ended"]
+        if MICROPYTHON:
+            assert engine.core._task_queue.peek() in (None, engine._driver)
+    renew_loop()
+
+
 def test_an_interrupt_does_not_wait_for_ever_for_who_withstands_its_cancel():
     if not MICROPYTHON:
         raise SkipTest("asyncio itself waits for all tasks there")

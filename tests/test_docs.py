@@ -23,7 +23,9 @@ import pytest
 from harness import interpreters
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").glob("*.md"))
+]
 KINDS = ("python", "text", "sh", "toml", "json", "")
 TIME_LIMIT = 180
 

@@ -442,6 +442,43 @@ def test_what_a_failed_run_left_behind_is_there_in_the_next_one():
     renew_loop()
 
 
+def test_an_end_that_the_interrupt_itself_comes_out_of_begins_again():
+    on_micropython()
+    interrupt = KeyboardInterrupt()
+    events = []
+
+    async def interrupted():
+        raise interrupt
+
+    async def after():
+        events.append("after")
+        if len(events) == 1:
+            raise interrupt
+
+    renew_loop()
+    with raises(KeyboardInterrupt):
+        engine.run(interrupted(), after)
+    assert events == ["after", "after"]
+    engine.run(settle())
+    assert engine.core._task_queue.peek() is None
+    renew_loop()
+
+
+def test_another_interrupt_of_the_end_comes_out():
+    on_micropython()
+
+    async def interrupted():
+        raise KeyboardInterrupt
+
+    async def after():
+        raise SystemExit
+
+    renew_loop()
+    with raises(SystemExit):
+        engine.run(interrupted(), after)
+    renew_loop()
+
+
 def test_after_an_interrupt_whose_end_fails_nothing_is_left():
     on_micropython()
     events = []

@@ -15,6 +15,8 @@ SINGLE = ("config.py", "main.py")
 
 def on_device_files(root=ROOT):
     files = [path for name in PACKAGES for path in sorted((root / name).rglob("*.py"))]
+    # The examples, and their simulation: what runs on a board without hardware.
+    files += sorted((root / "examples").rglob("*.py"))
     return files + [root / name for name in SINGLE]
 
 
@@ -51,6 +53,8 @@ def test_compiles_as_micropython_1_11(path):
 def test_every_package_is_looked_at():
     for name in PACKAGES:
         assert (ROOT / name / "__init__.py") in on_device_files()
+    for name in ("button_led.py", "sim/machine.py"):
+        assert (ROOT / "examples" / name) in on_device_files()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,10 +51,28 @@ def test_a_bare_raise_gets_a_name(monkeypatch):
         "def g():\n    try:\n        pass\n    except A:\n        raise\n")
     assert native.marked("a.py", text) == (
         "@micropython.native\ndef f():\n    try:\n        pass\n"
-        "    except (A, B) as raised_:\n        if x:\n            raise raised_\n"
+        "    except (A, B) as raised_5:\n        if x:\n            raise raised_5\n"
         "    except C as er:\n        raise er  # again\n"
-        "    except BaseException as raised_:\n        x('μ'); raise raised_\n"
+        "    except BaseException as raised_10:\n        x('μ'); raise raised_10\n"
         "def g():\n    try:\n        pass\n    except A:\n        raise\n")
+
+
+def test_a_raise_after_an_inner_one_raises_the_outer_exception(monkeypatch, tmp_path):
+    # What the compiler makes of it is run, too; and g is hot twice, by itself and within f.
+    hot(monkeypatch, "f", "f.<locals>.g")
+    path = tmp_path / "a.py"
+    path.write_text(native.marked("a.py", (
+        "def f():\n    def g():\n        try:\n            raise ValueError\n"
+        "        except ValueError:\n            try:\n                {}[0]\n"
+        "            except KeyError:\n                try:\n                    raise\n"
+        "                except KeyError:\n                    pass\n"
+        "            raise\n    g()\n"
+        "try:\n    f()\nexcept ValueError:\n    print('outer')\n")))
+    if march() is None:
+        pytest.skip("no MicroPython that runs machine code")
+    done = subprocess.run([*interpreters.command("micropython"), str(path)], text=True,
+                          timeout=180, stdin=subprocess.DEVNULL, capture_output=True)
+    assert done.stdout == "outer\n", done.stderr
 
 
 def test_a_function_that_is_gone_is_told_in_a_sentence(monkeypatch):
@@ -132,6 +151,23 @@ def test_boards_get_theirs(arch, tmp_path):
     assert set(architectures(tmp_path / "built").values()) == {None, arch}
 
 
+def test_a_build_for_another_architecture_is_refused_by_its_import(built, tmp_path):
+    other = "xtensawin" if march() != "xtensawin" else "armv6m"
+    native_build.build(tmp_path / "built", other)
+    done = micropython(tmp_path / "built", "import uapycsp.channel")
+    assert done.returncode == 1
+    assert "ValueError: incompatible .mpy arch" in done.stdout + done.stderr
+
+
+def test_sources_beside_a_build_come_before_it(built, tmp_path):
+    folder = tmp_path / "both"
+    native_build.build(folder, march())
+    code = "from cspcore import channel; print(channel.__file__)"
+    assert micropython(folder, code).stdout == "cspcore/channel.mpy\n"
+    shutil.copy(ROOT / "cspcore" / "channel.py", folder / "cspcore")
+    assert micropython(folder, code).stdout == "cspcore/channel.py\n"
+
+
 def test_sizes_are_those_of_the_files(built):
     found = native_build.sizes(built)
     assert set(found) == set(firmware_mpy.PACKAGES)
@@ -149,12 +185,13 @@ def test_a_build_replaces_the_one_before_and_leaves_nothing_else(built, tmp_path
 
 def test_a_build_that_fails_leaves_the_one_before(monkeypatch, tmp_path):
     folder = tmp_path / "built"
-    folder.mkdir()
-    (folder / "old.mpy").write_text("old")
+    (folder / "cspcore").mkdir(parents=True)
+    (folder / "cspcore" / "old.mpy").write_text("old")
     monkeypatch.setattr(native, "HOT", {"cspcore/errors.py": {"gone": "why"}})
     with pytest.raises(firmware_mpy.Failed, match="errors.py has no function gone"):
         native_build.build(folder, "x64")
-    assert list(tmp_path.iterdir()) == [folder] and (folder / "old.mpy").exists()
+    assert list(tmp_path.iterdir()) == [folder]
+    assert [p.name for p in folder.rglob("*.mpy")] == ["old.mpy"]
 
 
 # --- the rules, with machine code
@@ -338,7 +375,25 @@ def test_a_file_in_the_place_of_the_folder_stays(capsys, tmp_path):
     assert (tmp_path / "built").read_text() == "here"
 
 
+@pytest.mark.parametrize("path", ("notes.txt", "mine/cspcore.mpy", "cspcore/channel.py"))
+def test_a_folder_with_anything_else_in_it_stays(capsys, tmp_path, path):
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text("here")
+    assert native_build.main(["--march", "xtensawin", "--out", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        "{} holds more than a build, which would be lost: name another folder\n".format(tmp_path))
+    assert (tmp_path / path).read_text() == "here"
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == [tmp_path / path]
+
+
 # --- the tests with it
+
+
+def test_libraries_are_looked_for_in_the_packages_named_first(built, monkeypatch):
+    monkeypatch.setenv("CSP_PACKAGES", str(built))
+    assert interpreters.library_paths() == [str(built), str(ROOT)]
+    monkeypatch.delenv("CSP_PACKAGES")
+    assert interpreters.library_paths() == [str(ROOT)]
 
 
 def test_packages_that_are_not_there_stop_the_tests_with_a_sentence(tmp_path):

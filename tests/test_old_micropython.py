@@ -59,6 +59,7 @@ def on_boards():
     found = [ROOT / "config.py", ROOT / "main.py"]
     for package in (*PACKAGES, "benchmarks"):
         found += sorted((ROOT / package).rglob("*.py"))
+    found += sorted((ROOT / "examples").glob("*.py"))
     return [path for path in found if path.name != "cpython.py" and path.parent.name != "peers"]
 
 

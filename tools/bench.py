@@ -248,13 +248,7 @@ def measure(todo, micropython, rounds):
 
 def page(result):
     """The page docs/results/bench.md."""
-    m = result["machine"]
-    lines = ["# Figures", "", "`make bench` printed this on {}: {}, {} processors, {} {} {}; {}; "
-             "commit {}{}.".format(
-                 result["date"], m["cpu"], m["processors"], m["system"], m["kernel"],
-                 m["architecture"], result["versions"]["micropython"],
-                 (result["commit"] or "unknown")[:12],
-                 ", with uncommitted changes" if result["uncommitted_changes"] else ""),
+    lines = ["# Figures", "", report_machine.printed("make bench", result),
              "Ratios are of medians over {} rounds; the heap has 2 MB, or 16 where thousands of "
              "processes wait.".format(result["parameters"]["rounds"]), "",
              table([tuple(row) for row in result["figures"]])]

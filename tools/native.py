@@ -49,7 +49,6 @@ HOT = {
     },
 }
 _MARK = "@micropython.native"
-_RAISED = "raised_"
 
 
 class Failed(Exception):
@@ -71,10 +70,11 @@ def marked(path, text):
             raise Failed("{} has no function {}, which tools/native.py names".format(path, name))
         found.append(functions[name])
     # From the end, so that the positions of what comes before stay right.
+    named = {insertion for f in found for insertion in _named_raises(f.body, None)}
+    for row, column, words in sorted(named, reverse=True):
+        line = lines[row - 1].encode()
+        lines[row - 1] = (line[:column] + words.encode() + line[column:]).decode()
     for f in sorted(found, key=lambda f: -f.lineno):
-        for row, column, words in sorted(_named_raises(f.body, None), reverse=True):
-            line = lines[row - 1].encode()
-            lines[row - 1] = (line[:column] + words.encode() + line[column:]).decode()
         row = min([f.lineno] + [d.lineno for d in f.decorator_list])
         before = lines[row - 2].strip() if row > 1 else "code"
         if before and not before.startswith("#"):
@@ -103,13 +103,15 @@ def _named_raises(body, handler):
     found = set()
     for node in body:
         if isinstance(node, ast.Raise) and node.exc is None:
-            found.add((node.end_lineno, node.end_col_offset, " " + (handler.name or _RAISED)))
+            # Handlers in handlers have names of their own, for a name is gone at the end of its.
+            name = handler.name or "raised_{}".format(handler.lineno)
+            found.add((node.end_lineno, node.end_col_offset, " " + name))
             if handler.type is None:
                 column = handler.col_offset + len("except")
-                found.add((handler.lineno, column, " BaseException as " + _RAISED))
+                found.add((handler.lineno, column, " BaseException as " + name))
             elif handler.name is None:
                 end = handler.type
-                found.add((end.end_lineno, end.end_col_offset, " as " + _RAISED))
+                found.add((end.end_lineno, end.end_col_offset, " as " + name))
         inside = node if isinstance(node, ast.ExceptHandler) else handler
         for part in ("body", "handlers", "orelse", "finalbody"):
             found |= _named_raises(getattr(node, part, ()), inside)

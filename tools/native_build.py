@@ -28,14 +28,16 @@ import report_page
 from firmware_mpy import ROOT, Failed
 from harness import interpreters
 
-# What `--test` runs: all that runs inside MicroPython and uses the packages.
+# What `--test` runs, but for CPython: what CSP_PACKAGES can put other packages under.
 TESTS = ("tests/rules", "tests/regressions", "tests/test_more_coroutines.py",
          "tests/test_more_threads.py", "tests/test_cspcore.py", "tests/test_cspcore_choice.py",
          "tests/test_engine.py", "tests/test_engine_changes.py", "tests/test_engine_loops.py",
          "tests/test_heap.py", "tests/test_heap_edge.py", "tests/test_late_import.py",
          "tests/test_small_heap.py", "tests/test_odd_threads.py", "tests/test_ufuture.py",
          "tests/test_ufuture_csp.py", "tests/test_ufuture_gather.py",
-         "tests/test_ufuture_timeout.py")
+         "tests/test_ufuture_timeout.py", "tests/faults/test_ctrl_c.py",
+         "tests/faults/test_exhaustion.py", "tests/faults/test_threads.py",
+         "tests/networks/test_networks.py")
 # As sys.implementation._mpy numbers them.
 _NUMBERED = (None, "x86", "x64", "armv6", "armv6m", "armv7m", "armv7em", "armv7emsp",
              "armv7emdp", "xtensa", "xtensawin", "rv32imc", "rv64imc")
@@ -53,8 +55,16 @@ def own_architecture():
 
 
 def build(folder, march):
-    """Write the packages as .mpy files into a folder, whole or not at all; None: as bytecode."""
+    """Write the packages as .mpy files into a folder, in the place of a build that is there.
+
+    Raises Failed, and OSError where it can't be written; then that build stays.
+    """
     folder = pathlib.Path(folder)
+    for path in folder.rglob("*"):
+        package = path.relative_to(folder).parts[0]
+        if package not in firmware_mpy.PACKAGES or not (path.is_dir() or path.suffix == ".mpy"):
+            raise Failed("{} holds more than a build, which would be lost: name another "
+                         "folder".format(folder))
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as name:
         made = pathlib.Path(name) / "made"
@@ -70,10 +80,10 @@ def sizes(folder):
             for name in firmware_mpy.PACKAGES}
 
 
-def table_of_sizes(bytecode, native):
-    """Two lists of sizes as Markdown."""
-    rows = [(name, bytecode[name], native[name]) for name in bytecode]
-    rows.append(("all", sum(bytecode.values()), sum(native.values())))
+def table_of_sizes(found):
+    """The sizes of both builds as Markdown."""
+    rows = [(name, *(f[name] for f in found)) for name in found[0]]
+    rows.append(("all", *(sum(f.values()) for f in found)))
     return report_page.table(
         ("bytes of .mpy files", "bytecode", "with machine code", ""),
         [(*row, "{:.2f} x".format(row[2] / row[1])) for row in rows], 1)
@@ -86,35 +96,36 @@ QUICK = {"rounds": 1, "runs": 1, "times": 0.02, "counts": False}
 HEAP = "2M"
 
 
-def _timed(name, folder, sizes, micropython):
+def _timed(name, folder, parameters, micropython):
     # (Samples in us, bytes of heap per operation) of a measure of tools/perfcheck.py.
     words, _, large, _, *more = perfcheck.MEASURES[name]
-    words = [word.format(round(large * sizes["times"])) for word in words]
+    words = [word.format(round(large * parameters["times"])) for word in words]
     program, cwd = interpreters.main_program(folder)
     bound = ["taskset", "-c", "0"] if name.startswith("upycsp") and shutil.which("taskset") else []
     done = firmware_mpy.ran(
         name, [*bound, micropython, "-X", "heapsize=" + HEAP, *program, *words, *more,
-               "runs={}".format(sizes["runs"]), "samples=yes", "baselines=no"],
+               "runs={}".format(parameters["runs"]), "samples=yes", "baselines=no"],
         cwd=cwd, env=interpreters.environment())
     [(result, samples)] = report.parse(done.stdout)
     return samples, result["bytes_per_op"]
 
 
-def gains(folders, sizes, micropython):
+def gains(folders, parameters, micropython):
     """{operation: {"us", "bytes", "instructions": (of bytecode, with machine code)}}.
 
-    folders: of the two builds. Their interpreters run in turns; us are medians.
+    folders: of the two builds. Their interpreters run in turns; us are minima, which other
+    programs disturb least.
     """
     names = list(perfcheck.MEASURES)
     samples = {(name, folder): [] for name in names for folder in folders}
     found = {name: {"bytes": [None, None], "instructions": [None, None]} for name in names}
-    for _ in range(sizes["rounds"]):
+    for _ in range(parameters["rounds"]):
         for name in names:
             for i, folder in enumerate(folders):
-                us, found[name]["bytes"][i] = _timed(name, folder, sizes, micropython)
+                us, found[name]["bytes"][i] = _timed(name, folder, parameters, micropython)
                 samples[name, folder] += us
     for name in names:
-        found[name]["us"] = [report_page.median(samples[name, folder]) for folder in folders]
+        found[name]["us"] = [min(samples[name, folder]) for folder in folders]
     return found
 
 
@@ -142,47 +153,43 @@ def table_of_gains(found):
         ("", "us", "native", "gain", "instructions", "native", "gain", "bytes", "native"), rows, 1)
 
 
-def table_of_heap(folders):
-    """What imports take of the heap, as Markdown."""
-    rows = []
-    for lib in memory.LIBS:
-        statement = memory.FIVE.format(lib)
-        rows.append((statement, *(memory.imported(statement, f)[0] for f in folders)))
-    return report_page.table(("bytes of heap", "bytecode", "with machine code"), rows, 1)
-
-
-def measure(folders, sizes):
-    """All that the page tells, of the two builds."""
+def measure(folders, parameters):
+    """All that the page tells, of the two builds: bytecode, then with machine code."""
     micropython = report_machine.need_micropython()
     result = report_machine.surroundings(micropython)
-    result["parameters"] = sizes
-    result["gains"] = gains(folders, sizes, micropython)
-    result["counted"] = sizes["counts"] and bool(shutil.which("valgrind"))
+    result["parameters"] = parameters
+    result["sizes"] = [sizes(folder) for folder in folders]
+    result["imports"] = {}
+    for lib in memory.LIBS:
+        statement = memory.FIVE.format(lib)
+        result["imports"][statement] = [memory.imported(statement, f)[0] for f in folders]
+    result["gains"] = gains(folders, parameters, micropython)
+    result["counted"] = parameters["counts"] and bool(shutil.which("valgrind"))
     if result["counted"]:
         count_instructions(result["gains"], folders)
     return result
 
 
-def page(result, tables):
+def page(result):
     """docs/results/native.md."""
-    m = result["machine"]
-    lines = ["# A native build", "", "`make native ARGS=--measure` printed this on {}: {}, {} "
-             "processors, {} {} {}; {}; commit {}{}.".format(
-                 result["date"], m["cpu"], m["processors"], m["system"], m["kernel"],
-                 m["architecture"], result["versions"]["micropython"],
-                 (result["commit"] or "unknown")[:12],
-                 ", with uncommitted changes" if result["uncommitted_changes"] else ""),
-             "Times are medians over {} rounds of both builds in turns, in a heap of {}; rows of "
-             "upycsp on one processor.".format(result["parameters"]["rounds"], HEAP)]
+    lines = ["# A native build", "",
+             report_machine.printed("make native ARGS=--measure", result),
+             "On the Unix port; times are minima over {} rounds of both builds in turns, in a "
+             "heap of {}; rows of upycsp on one processor. The bytes of an operation are those it "
+             "takes of the heap.".format(result["parameters"]["rounds"], HEAP)]
     if not result["counted"]:
         lines.append("Instructions were not counted, for which it takes Valgrind and full sizes.")
-    return "\n".join([*lines, "", table_of_gains(result["gains"]), *tables])
+    imports = report_page.table(
+        ("bytes of heap that an import takes", "bytecode", "with machine code"),
+        [(statement, *found) for statement, found in result["imports"].items()], 1)
+    return "\n".join([*lines, "", table_of_gains(result["gains"]),
+                      table_of_sizes(result["sizes"]), imports])
 
 
 def run_tests(folder):
     """Run the tests of the rules with a build; pytest's exit status."""
     env = dict(os.environ, CSP_PACKAGES=str(folder))
-    words = ["-m", "pytest", "-q", "-n", "2", "-k", "micropython and not cpython", *TESTS]
+    words = ["-m", "pytest", "-q", "-n", "2", "-k", "not cpython", *TESTS]
     return subprocess.run([sys.executable, *words], cwd=ROOT, env=env).returncode
 
 
@@ -200,10 +207,11 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     try:
         return _make(options)
-    except (Failed, memory.Failed, perfcheck.Failed) as er:
+    except (Failed, perfcheck.Failed) as er:
         print(er, file=sys.stderr)
     except OSError as er:
-        print("can't write {}: {}".format(er.filename, er.strerror), file=sys.stderr)
+        print("can't write {}: {}".format(er.filename or "the build", er.strerror),
+              file=sys.stderr)
     return 1
 
 
@@ -223,17 +231,15 @@ def _make(options):
     with tempfile.TemporaryDirectory() as name:
         bytecode = pathlib.Path(name)
         firmware_mpy.compiled(bytecode, firmware_mpy.PACKAGES)
-        tables = [table_of_sizes(sizes(bytecode), sizes(folder))]
-        print("{}: {}\n\n{}".format(march, folder, tables[0]))
+        folders = bytecode, folder
+        print("{}: {}\n\n{}".format(march, folder, table_of_sizes([sizes(f) for f in folders])))
         if options.measure:
-            folders = bytecode, folder
-            tables.append(table_of_heap(folders))
             result = measure(folders, QUICK if options.quick else FULL)
             out = pathlib.Path(options.results)
             out.mkdir(parents=True, exist_ok=True)
             (out / "native.json").write_text(json.dumps(result, indent=1) + "\n")
-            (out / "native.md").write_text(page(result, tables))
-            print(page(result, tables[1:]))
+            (out / "native.md").write_text(page(result))
+            print(page(result))
             print("wrote", out / "native.md")
     return run_tests(folder) if options.test else 0
 

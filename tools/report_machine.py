@@ -73,3 +73,12 @@ def surroundings(micropython):
                      "cpython": platform.python_version()},
         **checkout(),
     }
+
+
+def printed(command, found):
+    """The sentence on what a command printed where, given what `surroundings` found."""
+    m = found["machine"]
+    return "`{}` printed this on {}: {}, {} processors, {} {} {}; {}; commit {}{}.".format(
+        command, found["date"], m["cpu"], m["processors"], m["system"], m["kernel"],
+        m["architecture"], found["versions"]["micropython"], (found["commit"] or "unknown")[:12],
+        ", with uncommitted changes" if found["uncommitted_changes"] else "")

@@ -104,7 +104,7 @@ class Soak:
         words = interpreters.command(o.interpreter, HEAP) + [str(SOAK / "program.py")]
         words += [self.library, o.seed, o.seconds, o.messages, o.limit, o.look_ms]
         words += [o.looks, o.fault]
-        return [str(w) for w in words + [SOAK, folder, ROOT]]
+        return [str(w) for w in [*words, SOAK, folder, *interpreters.library_paths()]]
 
     # Watching
 

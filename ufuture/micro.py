@@ -338,7 +338,7 @@ def _drive():
                         continue
                     _push_at(this, ticks_add(ticks_ms(), WATCH_MS))
                     _timed = True
-                _overwrite(0, 0, 0, 0, 0, 0, 0)
+                min(0, 0, 0, 0, 0, 0, 0)  # machine code has kept the last task where these stand
                 names["wake"] = _wake_parked
             else:
                 _push(this)
@@ -357,11 +357,6 @@ def _drive():
             _ended(task, er)
         _kick_another()
         raise er
-
-
-def _overwrite(a, b, c, d, e, f, g):
-    # As machine code, the driver would keep the last coroutine where the arguments stand here.
-    pass
 
 
 def _kick_another():
@@ -666,12 +661,27 @@ def run(coro, after=None):
         # An interrupt, maybe in the middle of what can't be done by halves: then this fails, too;
         # or the loop itself has no memory to go on.
         try:
-            core.run_until_complete(core.create_task(after()))
+            while not _has_run(core.create_task(after()), er):
+                pass
         except Exception:
             drop_all()
         raise er
     finally:
         core.cur_task = _runner = None
+
+
+def _has_run(task, interrupt):
+    # Whether the loop came to the end of a task. The interrupt ends the loop in each task around
+    # the one that was interrupted, too.
+    try:
+        core.run_until_complete(task)
+        return True
+    except BaseException as er:
+        if er is not interrupt:
+            raise
+    core.cur_task = None
+    task.cancel()
+    return False
 
 
 async def _note(coro, ended):

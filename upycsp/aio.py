@@ -11,13 +11,14 @@ gives, which blocks its thread, and nothing of asyncio's.
 import sys
 from _thread import allocate_lock, get_ident
 
+# The largest first, while the heap is in one piece: compiled later it does not fit 222 KB.
+from upycsp import process as _load  # noqa: F401
 from cspcore.choice import Guard, Skip, Timer  # noqa: F401
 from cspcore.errors import ChannelPoisonException, DeadlockError, PoisonException  # noqa: F401
 from cspcore.names import is_operation
 from cspcore.process import maker
 from upycsp import alternative, buffered, channel
 from upycsp.channel import poison_channel  # noqa: F401
-from upycsp import process as _load  # noqa: F401
 
 try:
     from ufuture.heap import advance

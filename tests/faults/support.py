@@ -15,10 +15,10 @@ FULL = bool(os.environ.get("CSP_FAULTS"))  # longer sweeps than those of every d
 def paths(variant, folder):
     """Where a script finds what lies beside it; for plain upycsp in words without await."""
     if variant != "upycsp":
-        return [str(HERE), str(RULES), str(interpreters.ROOT)]
+        return [str(HERE), str(RULES), *interpreters.library_paths()]
     for source in (HERE, RULES):
         strip.stage(None, source, folder)
-    return [str(folder), str(interpreters.ROOT)]
+    return [str(folder), *interpreters.library_paths()]
 
 
 class Silent(Exception):

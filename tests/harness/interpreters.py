@@ -39,6 +39,11 @@ def packages():
     return folder
 
 
+def library_paths():
+    """The folders that the libraries are looked for in. CPython passes over .mpy files."""
+    return [str(folder) for folder in (packages(), ROOT) if folder]
+
+
 def command(name, heap=None):
     """The words that start an interpreter, None if it is missing."""
     if name == "cpython":

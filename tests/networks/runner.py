@@ -72,7 +72,9 @@ class Interpreter:
         self._errors.seek(0)
         self._errors.truncate()
         words = interpreters.command(self.name, "8M")
-        words += [str(SERVER), token, self.library, str(self.path)]
+        usual = self.path == interpreters.ROOT
+        words += [str(SERVER), token, self.library]
+        words += interpreters.library_paths() if usual else [str(self.path)]
         env = interpreters.environment()
         env["MICROPYPATH"] = "{}:.frozen".format(self.path)
         self._process = subprocess.Popen(

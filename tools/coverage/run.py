@@ -25,7 +25,8 @@ from harness import interpreters  # noqa: E402
 
 BUILD = ROOT / "build" / "coverage"
 PACKAGES = ("cspcore", "uapycsp", "ufuture", "upycsp", "uthreading")
-# Tests of the tools, the benchmarks and the pages, which use the packages but say little of them.
+# Tests of the tools, the benchmarks, the examples and the pages, which use the packages but say
+# little of them.
 LEFT_OUT = (
     "test_make",
     "test_gate",
@@ -34,6 +35,7 @@ LEFT_OUT = (
     "test_board*",
     "test_bench*",
     "test_cover_tool",
+    "test_example*",
 )
 
 # Says how much memory an import takes.
