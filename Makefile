@@ -3,7 +3,8 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	perfcheck memory native bench bench-peers coverage mutation firmware sizes clean
+	board board-rom board-image perfcheck memory native bench bench-peers coverage mutation \
+	firmware sizes clean
 
 ARGS ?=
 SECONDS ?= 60
@@ -25,6 +26,17 @@ run: setup ## the four benchmarks in quick sizes, both libraries and the thesis'
 
 test: setup ## all tests, on MicroPython and CPython; ARGS="-k poison" are pytest's
 	@$(python) -m pytest -n 2 $(ARGS)
+
+board: setup ## copy to a board and run there; PORT= LIB= RUN= N= SET="runs=5 ..." MPY=no OUT=
+	@$(python) tools/board_main.py --port "$(PORT)" --lib "$(LIB)" --run "$(RUN)" --n "$(N)" \
+		--set "$(SET)" --board "$(BOARD)" --mpy "$(MPY)" --out "$(OUT)" $(ARGS)
+
+board-rom: setup ## the packages into a board's ROMFS partition; PORT=
+	@$(python) tools/board_images.py rom --port "$(PORT)" $(ARGS)
+
+board-image: setup ## erase an ESP32's files and write all anew; PORT= CONFIRM=yes OFFSET= FS_SIZE=
+	@$(python) tools/board_images.py files --port "$(PORT)" --confirm "$(CONFIRM)" \
+		--offset "$(OFFSET)" --size "$(FS_SIZE)" $(ARGS)
 
 perfcheck: setup ## instructions per operation, against those kept; ARGS=--update keeps today's
 	@$(python) tools/perfcheck.py $(ARGS)

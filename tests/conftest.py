@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+from board.fixtures import module_board, switch_on  # noqa: F401
 from harness import collect, interpreters
 
 

@@ -1,12 +1,10 @@
 """The board that the other tests of boards use does what an ESP32 does."""
 
-import os
 import time
 
 import pytest
 
 from board import wheel
-from board.driver import BoardProcess
 from harness import interpreters
 
 TICKS = """
@@ -17,29 +15,6 @@ while True:
     print("tick", n)
     time.sleep_ms(5)
 """
-
-
-@pytest.fixture
-def switch_on(tmp_path):
-    """Writes files to the flash of a new board and switches it on."""
-    micropython = interpreters.micropython()
-    if not micropython:
-        pytest.fail("needs MicroPython") if os.environ.get("CI") else pytest.skip("no MicroPython")
-    boards = []
-
-    def on(**files):
-        flash = tmp_path / "a flash"
-        flash.mkdir()
-        for name, text in files.items():
-            (flash / (name + ".py")).write_text(text)
-        boards.append(BoardProcess(flash, micropython))
-        return boards[-1]
-
-    yield on
-    for board in boards:
-        assert board.close() == 0
-        # An interpreter that was killed or crashed has another status.
-        assert set(board.log) <= {"ended 0", "exit", "reset"}
 
 
 def until(condition, seconds=120):

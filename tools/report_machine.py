@@ -51,21 +51,27 @@ def _git(*args):
     return done.stdout.strip() if done.returncode == 0 else None
 
 
+def checkout():
+    """Commit and day."""
+    changed = _git("status", "--porcelain", "--", ".", ":!docs/results")
+    return {
+        "commit": _git("rev-parse", "HEAD"),
+        "uncommitted_changes": bool(changed),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+    }
+
+
 def surroundings(micropython):
     """Machine, versions and commit."""
     banner = subprocess.run([micropython, "-c", "import sys; print(sys.version)"], text=True,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE).stdout.strip()
-    commit = _git("rev-parse", "HEAD")
-    changed = _git("status", "--porcelain", "--", ".", ":!docs/results")
     return {
         "machine": {"cpu": _cpu_model(), "processors": len(os.sched_getaffinity(0)),
                     "memory_mb": _memory_mb(), "system": platform.system(),
                     "kernel": platform.release(), "architecture": platform.machine()},
         "versions": {"micropython": banner.split(";")[-1].strip(),
                      "cpython": platform.python_version()},
-        "commit": commit,
-        "uncommitted_changes": bool(changed),
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+        **checkout(),
     }
 
 

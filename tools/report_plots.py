@@ -166,6 +166,54 @@ def waiting_queue(report, path):
     _save(figure, path)
 
 
+_VARIANTS = {"commstime": ("seq", "par", "par-proc"),
+             "stressed_alt": ("5x2-with", "5x2-select", "5x2-fair")}
+
+
+def _beside_bars(both, bench, sides):
+    wanted = _VARIANTS[bench]
+    variants = [v for v in wanted if any(row["result"]["variant"] == v for row in sides[0][1])]
+    hatches = ["", "///", "..."][:len(variants)]
+    for axes, (title, rows) in zip(both, sides):
+        longest = _bars(axes, rows, variants, hatches) if variants else 0
+        axes.set_xlim(0, longest * 1.2 or 1)
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel("µs: median; line from min to max, cut at 1.5 medians")
+    if variants:
+        _legend(both[0].figure, variants, hatches)
+
+
+def _beside_lines(both, bench, sides):
+    of = "size" if bench == "queues" else "waiters"
+    for axes, (title, rows) in zip(both, sides):
+        lines = {}
+        for row in rows:
+            r = row["result"]
+            if r.get("api") != "aio":
+                lines.setdefault("{} {}".format(r["lib"], r["variant"]), []).append(
+                    (r[of], row["us_median"]))
+        for name, points in sorted(lines.items()):
+            points.sort()
+            axes.plot([p[0] for p in points], [p[1] for p in points], marker=".", label=name)
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel("elements" if of == "size" else "processes that wait")
+        axes.set_ylabel("µs per {} (median)".format(
+            "element" if of == "size" else "communication"))
+        axes.set_ylim(bottom=0)
+        axes.grid(True, linewidth=0.3)
+        if lines:
+            axes.legend(fontsize=8)
+
+
+def beside(bench, one, other, path):
+    """One benchmark on two machines, each (title, rows), side by side with axes of their own."""
+    figure, both = plt.subplots(1, 2, figsize=(12, 5))
+    draws = _beside_bars if bench in _VARIANTS else _beside_lines
+    draws(both, bench, (one, other))
+    figure.suptitle(bench)
+    _save(figure, path)
+
+
 def _save(figure, path):
     figure.tight_layout()
     figure.savefig(str(path), dpi=110, bbox_inches="tight")

@@ -1,13 +1,16 @@
 """Starts the board of board.py and talks to it: with mpremote, or as a terminal would."""
 
 import contextlib
+import fcntl
 import os
 import pathlib
+import pty
 import select
 import subprocess
 import sys
 import threading
 import time
+import tty
 
 BOARD = pathlib.Path(__file__).with_name("board.py")
 
@@ -44,26 +47,60 @@ class Terminal:
 
 
 class BoardProcess:
-    """A board with the given folder as its flash."""
+    """A board with the given folder, or image of a LittleFS, as its flash."""
 
-    def __init__(self, flash, micropython):
+    def __init__(self, flash, micropython, rom=None):
         self.flash = pathlib.Path(flash)
         words = [sys.executable, str(BOARD), str(flash), "--tied", "--micropython", micropython]
+        words += [] if rom is None else ["--rom", str(rom)]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True)
-        self.port = self._process.stdout.readline().strip()
         self._log = []
+        self._logged = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        self._plugged(0)
 
     def _read(self):
         for line in self._process.stdout:
-            self._log.append(line.strip())
+            with self._logged:
+                self._log.append(line.strip())
+                self._logged.notify_all()
 
     @property
     def log(self):
-        """What happened to the board: "ended STATUS", "exit" or "reset"; grows."""
-        return list(self._log)
+        """What happened to the board: "ended STATUS", "exit", "reset" or "unplugged"; grows."""
+        return [line for line in self._log if line[:1] != "/"]
+
+    def _until(self, condition, seconds=120):
+        with self._logged:
+            if not self._logged.wait_for(condition, seconds):
+                raise AssertionError("only {}".format(self._log))
+
+    def _plugged(self, before):
+        self._until(lambda: any(line[:1] == "/" for line in self._log[before:]))
+        self.port = [line for line in self._log if line[:1] == "/"][-1]
+
+    def _tell(self, *words):
+        before = len(self._log)
+        self._process.stdin.write(" ".join(map(str, words)) + "\n")
+        self._process.stdin.flush()
+        return before
+
+    def unplug(self, after=0, powered=False):
+        """Pulls the cable, at once or after so many bytes that go to the board; on its own power
+        it goes on with what it does."""
+        before = self._tell("cut" if powered else "unplug", after)
+        self._until(lambda: len(self._log) > before)
+
+    def wear(self, writes):
+        """Lets the board lose port and power at that write to its image, after its next reset."""
+        before = self._tell("wear", writes)
+        self._until(lambda: len(self._log) > before)
+
+    def plug(self):
+        """Puts the cable in again; `port` may be another one."""
+        self._plugged(self._tell("plug"))
 
     def close(self):
         """Switches the board off; returns the exit status of its program."""
@@ -94,3 +131,51 @@ class BoardProcess:
             yield terminal
         finally:
             terminal.close()
+
+
+# What a board may log in a test: an interpreter that was killed or crashed has another status.
+ORDERLY = {"ended 0", "exit", "reset"}
+
+
+@contextlib.contextmanager
+def boards(micropython):
+    """Gives a function that switches a board on, with a flash; all end in order."""
+    found = []
+
+    def on(flash, rom=None):
+        found.append(BoardProcess(flash, micropython, rom))
+        return found[-1]
+
+    yield on
+    for board in found:
+        assert board.close() == 0
+        assert set(board.log) <= ORDERLY | {"unplugged", "cuts", "wears"}
+
+
+def littlefs(path, blocks=512):
+    """The path of a new image for a LittleFS of so many blocks of 4096 bytes, as yet empty."""
+    path.write_bytes(b"\xff" * 4096 * blocks)
+    return path
+
+
+@contextlib.contextmanager
+def mute():
+    """The name of a port where nothing answers."""
+    host, port = pty.openpty()
+    tty.setraw(port)
+    try:
+        yield os.ttyname(port)
+    finally:
+        os.close(host)
+        os.close(port)
+
+
+@contextlib.contextmanager
+def held(port):
+    """Holds a port as another program would, for itself."""
+    fd = os.open(port, os.O_RDWR | os.O_NOCTTY)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        yield
+    finally:
+        os.close(fd)
