@@ -37,7 +37,7 @@ async def philosopher(name, first, second):
         await a_while.select()  # eats
         await put_second(other)
         await put_first(fork)
-    print("P{} has eaten {} times".format(name, MEALS))
+    return "P{} has eaten {} times".format(name, MEALS)
 
 
 async def table():
@@ -52,12 +52,13 @@ async def table():
         if not NAIVE and left > right:
             left, right = right, left
         seated.append(philosopher(i, forks[left], forks[right]))
-    await csp.Parallel(*seated)
+    return await csp.Parallel(*seated)
 
 
 def main():
     try:
-        csp.run(table())
+        for line in csp.run(table()):
+            print(line)
     except csp.DeadlockError as error:
         print("deadlock:", error)
 

@@ -147,7 +147,8 @@ def make_project(folder, files):
     (folder / "tests").mkdir(parents=True)
     shutil.copy(TESTS / "conftest.py", folder / "tests")
     ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(TESTS / "harness", folder / "tests" / "harness", ignore=ignore)
+    for name in "harness", "board":  # what conftest.py imports
+        shutil.copytree(TESTS / name, folder / "tests" / name, ignore=ignore)
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -ra\n")
     for name, text in files.items():
         path = folder / name
