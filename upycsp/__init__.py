@@ -16,6 +16,8 @@
 Names are loaded when they are first used.
 """
 
+import sys
+
 try:
     import _thread  # noqa: F401
 except ImportError:
@@ -41,7 +43,10 @@ _attrs = {
     "DeadlockError": "cspcore.errors",
 }
 
-_modules = ("channel", "buffered", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay")
+_modules = ("channel", "buffered", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay",
+            "awaited")
+# Whether nothing (a GIL, locks of the import) makes it safe that a thread loads modules.
+_unsafe = sys.implementation.name == "micropython" and sys.platform != "esp32"
 __all__ = tuple(_attrs) + ("plugnplay",)
 
 
@@ -63,11 +68,15 @@ def __getattr__(name):
 
 
 # Loading a module in one thread while another asks for it fails, or worse where there is no GIL:
-# all names are there before the first process starts.
+# all names are there before the first process starts. Those of plugnplay are many: only where
+# nothing else helps, and if it is used.
 def _load_all():
     for name in _attrs:
         if name not in globals():
             __getattr__(name)
+    for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
+        if _unsafe and name in sys.modules:
+            getattr(sys.modules[name], "*", None)  # which loads all
 
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets everything at once.
