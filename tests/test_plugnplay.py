@@ -1,4 +1,4 @@
-"""plugnplay: what is loaded and when, what the reference says of it, and how its times are kept."""
+"""plugnplay: what is loaded and when, what the reference says of it, and how times are kept."""
 
 import ast
 import re

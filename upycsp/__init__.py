@@ -16,8 +16,6 @@
 Names are loaded when they are first used.
 """
 
-import sys
-
 try:
     import _thread  # noqa: F401
 except ImportError:
@@ -43,10 +41,7 @@ _attrs = {
     "DeadlockError": "cspcore.errors",
 }
 
-_modules = ("channel", "buffered", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay",
-            "awaited")
-# Whether nothing (a GIL, locks of the import) makes it safe that a thread loads modules.
-_unsafe = sys.implementation.name == "micropython" and sys.platform != "esp32"
+_modules = ("channel", "buffered", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay")
 __all__ = tuple(_attrs) + ("plugnplay",)
 
 
@@ -69,14 +64,16 @@ def __getattr__(name):
 
 # Loading a module in one thread while another asks for it fails, or worse where there is no GIL:
 # all names are there before the first process starts. Those of plugnplay are many: only where
-# nothing else helps, and if it is used.
+# nothing (a GIL, CPython's locks) helps, and if it is used.
 def _load_all():
+    import sys
+
     for name in _attrs:
         if name not in globals():
             __getattr__(name)
-    for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
-        if _unsafe and name in sys.modules:
-            getattr(sys.modules[name], "*", None)  # which loads all
+    if sys.implementation.name == "micropython" and sys.platform != "esp32":
+        for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
+            getattr(sys.modules.get(name), "*", None)  # its __getattr__ loads all then
 
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets everything at once.
