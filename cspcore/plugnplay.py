@@ -40,10 +40,6 @@ def build(csp, nothing):
             await cout(await cin() + 1)
 
     @process
-    async def SkipProcess():
-        pass
-
-    @process
     async def Mux2(cin1, cin2, cout):
         alt = csp.Alternative(cin1, cin2)
         while True:
@@ -62,7 +58,6 @@ def build(csp, nothing):
         "ParDelta2": ParDelta2,
         "Delta2": ParDelta2,
         "Successor": Successor,
-        "SkipProcess": SkipProcess,
         "Mux2": Mux2,
         "poison_chans": poison_chans,
     }

@@ -4,14 +4,14 @@ A group of them is a module with `build(csp)`: its processes as a dict by name, 
 process, Alternative, Parallel and Timer of a library whose operations are awaited.
 """
 
-_EAGER = "Identity Prefix SeqDelta2 ParDelta2 Delta2 Successor SkipProcess Mux2 poison_chans"
+_EAGER = "Identity Prefix SeqDelta2 ParDelta2 Delta2 Successor Mux2 poison_chans"
 _GROUPS = (
     (
         "cspcore.plugs_numbers",
         "Plus Minus Times Integrate Pairs Numbers Squares Generate GenerateInts",
     ),
     ("cspcore.plugs_streams", "Tail Filter Map Fold Split Sign"),
-    ("cspcore.plugs_ends", "Printer BlackHole Collect"),
+    ("cspcore.plugs_ends", "Printer BlackHole Collect SkipProcess"),
     ("cspcore.plugs_wide", "Delta Paraplex Multiplex Demultiplex Merge"),
     ("cspcore.plugs_timed", "FixedDelay Regulate Sampler"),
 )
@@ -42,7 +42,10 @@ def find(name, names, csp):
         return every()
     for module, made in _GROUPS:
         if name in made.split():
-            names.update(_import(module).build(_import(csp)))
+            group = _import(module).build(_import(csp))
+            for other in group:
+                if other not in names:  # plain upycsp has one of them of its own
+                    names[other] = group[other]
             return names[name]
     raise AttributeError(name)
 

@@ -1,4 +1,4 @@
-"""Processes of plugnplay at which a stream ends."""
+"""Processes of plugnplay at which a stream ends, and one without any."""
 
 
 def build(csp):
@@ -27,4 +27,13 @@ def build(csp):
         cin.poison()
         return values
 
-    return {"Printer": Printer, "BlackHole": BlackHole, "Collect": Collect}
+    @process
+    async def SkipProcess():
+        pass
+
+    return {
+        "Printer": Printer,
+        "BlackHole": BlackHole,
+        "Collect": Collect,
+        "SkipProcess": SkipProcess,
+    }

@@ -1,8 +1,8 @@
 """A small library of processes; docs/reference.md lists them.
 
-Identity, Prefix, SeqDelta2, ParDelta2 (= Delta2), Successor, SkipProcess, Mux2 and poison_chans
-stand in cspcore.plugnplay. The others are loaded in groups when they are first used: cspcore.plugs
-tells from where.
+Identity, Prefix, SeqDelta2, ParDelta2 (= Delta2), Successor, Mux2 and poison_chans stand in
+cspcore.plugnplay. The others are loaded in groups when they are first used: cspcore.plugs tells
+from where.
 """
 
 import uapycsp
