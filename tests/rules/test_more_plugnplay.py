@@ -441,8 +441,8 @@ CASES = (
     ("Demultiplex", 1, 2, lambda i, o: plug.Demultiplex(i[0], o), pair),
     ("Merge", 3, 1, lambda i, o: plug.Merge(i, o[0]), count),
     ("FixedDelay", 1, 1, lambda i, o: plug.FixedDelay(i[0], o[0], 1), count),
-    ("Regulate", 1, 1, lambda i, o: plug.Regulate(i[0], o[0], 1), one),
-    ("Regulate", 2, 1, lambda i, o: plug.Regulate(i[0], o[0], 1, i[1]), one),
+    ("Regulate", 1, 1, lambda i, o: plug.Regulate(i[0], o[0], 20), one),
+    ("Regulate", 2, 1, lambda i, o: plug.Regulate(i[0], o[0], 20, i[1]), lambda n: 20),
     ("Sampler", 1, 1, lambda i, o: plug.Sampler(i[0], o[0], 1), count),
 )
 
