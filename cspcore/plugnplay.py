@@ -8,7 +8,6 @@ All use plain reads, so that poison which enters at any of their ends leaves by 
 def build(csp, nothing):
     """The processes of plugnplay as a dict by name; nothing: what poison_chans lets one await."""
     process = csp.process
-    Parallel = csp.Parallel
 
     @process
     async def Identity(cin, cout):
@@ -17,9 +16,9 @@ def build(csp, nothing):
 
     @process
     async def Prefix(cin, cout, prefixItem=None):
-        await cout(prefixItem)
         while True:
-            await cout(await cin())
+            await cout(prefixItem)
+            prefixItem = await cin()
 
     @process
     async def SeqDelta2(cin, cout1, cout2):
@@ -30,6 +29,7 @@ def build(csp, nothing):
 
     @process
     async def ParDelta2(cin, cout1, cout2):
+        Parallel = csp.Parallel
         while True:
             v = await cin()
             await Parallel(cout1.alt_pending_write(v), cout2.alt_pending_write(v))
@@ -38,10 +38,6 @@ def build(csp, nothing):
     async def Successor(cin, cout):
         while True:
             await cout(await cin() + 1)
-
-    @process
-    async def SkipProcess():
-        pass
 
     @process
     async def Mux2(cin1, cin2, cout):
@@ -62,7 +58,6 @@ def build(csp, nothing):
         "ParDelta2": ParDelta2,
         "Delta2": ParDelta2,
         "Successor": Successor,
-        "SkipProcess": SkipProcess,
         "Mux2": Mux2,
         "poison_chans": poison_chans,
     }

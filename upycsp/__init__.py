@@ -63,11 +63,17 @@ def __getattr__(name):
 
 
 # Loading a module in one thread while another asks for it fails, or worse where there is no GIL:
-# all names are there before the first process starts.
+# all names are there before the first process starts. Those of plugnplay are many: only where
+# nothing (a GIL, CPython's locks) helps, and if it is used.
 def _load_all():
+    import sys
+
     for name in _attrs:
         if name not in globals():
             __getattr__(name)
+    if sys.implementation.name == "micropython" and sys.platform != "esp32":
+        for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
+            getattr(sys.modules.get(name), "*", None)  # its __getattr__ loads all then
 
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets everything at once.

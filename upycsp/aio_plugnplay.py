@@ -1,6 +1,18 @@
-"""The processes of plugnplay for upycsp.aio: cspcore.plugnplay tells what they do."""
+"""The processes of plugnplay for upycsp.aio: cspcore.plugnplay and cspcore.plugs have them."""
 
+import upycsp
 from cspcore.plugnplay import build
 from upycsp import aio
 
 globals().update(build(aio, aio.NOTHING))
+
+
+def __getattr__(name):
+    from cspcore import plugs
+
+    return plugs.find(name, globals(), "upycsp.aio")
+
+
+# Firmware that knows no __getattr__ in modules (Pycom's) gets everything at once.
+if not hasattr(upycsp, "_lazy"):
+    __getattr__("*")

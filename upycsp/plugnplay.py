@@ -1,8 +1,11 @@
 """A small library of processes. All use plain reads: poison entering at any end leaves by all.
 
-Identity, Prefix, SeqDelta2, ParDelta2 (= Delta2), Successor, SkipProcess, Mux2, poison_chans.
+Identity, Prefix, SeqDelta2, ParDelta2 (= Delta2), Successor, SkipProcess, Mux2, poison_chans. The
+others are written with async and await, and loaded in groups when they are first used:
+cspcore.plugs tells from where.
 """
 
+import upycsp
 from upycsp import Alternative, Parallel, process
 
 
@@ -66,3 +69,14 @@ def poison_chans(*channels):
     """Poisons channels, or ends."""
     for c in channels:
         c.poison()
+
+
+def __getattr__(name):
+    from cspcore import plugs
+
+    return plugs.find(name, globals(), "upycsp.awaited")
+
+
+# Firmware that knows no __getattr__ in modules (Pycom's) gets everything at once.
+if not hasattr(upycsp, "_lazy"):
+    __getattr__("*")

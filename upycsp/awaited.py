@@ -1,0 +1,40 @@
+"""What plain upycsp runs those processes of plugnplay with that are written with async and await.
+
+They are upycsp.aio's, but for this: the ends they are given are of plain channels, and are
+exchanged for ends of the same channels whose operations are awaited.
+"""
+
+from cspcore.process import maker
+from upycsp import aio
+from upycsp.aio import Alternative, Parallel, PoisonException, Timer  # noqa: F401
+from upycsp.buffered import AnyReadEnd, AnyWriteEnd
+from upycsp.channel import ReadEnd, WriteEnd
+from upycsp.wait import NOBODY
+
+_AWAITED = {
+    ReadEnd: aio.ReadEnd,
+    WriteEnd: aio.WriteEnd,
+    AnyReadEnd: aio.AnyReadEnd,
+    AnyWriteEnd: aio.AnyWriteEnd,
+}
+
+
+def _awaited(x):
+    if isinstance(x, (list, tuple)):
+        return [_awaited(part) for part in x]
+    kind = _AWAITED.get(type(x))
+    if kind is not None:
+        x = kind(x.channel())
+        x._me = NOBODY
+    return x
+
+
+class _Process(aio.Process):
+    def call(self):
+        self._args = _awaited(self._args)
+        if self._kwargs:
+            self._kwargs = {name: _awaited(self._kwargs[name]) for name in self._kwargs}
+        return aio.Process.call(self)
+
+
+process = maker(_Process)
