@@ -3,7 +3,7 @@
 The main thread calls a function that calls itself, at first never, then once, twice and so on, and
 does the operation in the innermost. The call at which the stack no longer suffices tells what the
 operation needs, rounded up to what one such call takes; what a process has in use before its body
-begins is added. Whether the other end is there first may change it by a call.
+begins is added. What the other end has done by then may change it by a call or two.
 
 It is the main thread because the Unix port tells a new one the end of its stack too late: a thread
 that reaches it at once may crash.

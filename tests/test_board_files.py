@@ -118,7 +118,7 @@ def test_a_board_that_loses_its_power_at_any_write_is_whole_and_can_be_finished(
         board.unplug()
         flash.write_bytes(before)
         board.plug()
-        writes += 7
+        writes += 23
     # It did happen early, and amid the renames.
     assert (True, 0) in seen
     assert any(not main and 0 < new < len(NEW) for main, new in seen)
@@ -143,7 +143,7 @@ def test_a_cable_that_is_pulled_at_any_byte_leaves_whole_files(switch_on, powere
             assert_whole(found)
         bring(board, NEW)
         assert content(board) == NEW
-        sent += 4000
+        sent += 13000
     assert sent > 300
 
 
