@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup run test report lint gate model schedules networks seeded faults soak repeat \
-	board board-rom board-image perfcheck memory native bench bench-peers coverage mutation \
+	board board-rom board-image perfcheck memory native types bench bench-peers coverage mutation \
 	firmware sizes clean
 
 ARGS ?=
@@ -59,6 +59,9 @@ report: setup ## the thesis's experiments in full, into docs/results
 
 lint: setup ## ruff
 	@$(python) -m ruff check .
+
+types: setup ## pyright over the type stubs, the examples and the rules' tests
+	@$(python) tools/check_types.py
 
 gate: setup ## what goes onto a board compiles as MicroPython 1.11 did
 	@$(python) -m pytest -q tests/test_gate.py $(ARGS)

@@ -222,4 +222,4 @@ async def test_a_process_created_and_dropped_has_done_nothing():
 
 async def test_a_process_called_with_wrong_arguments_is_a_type_error():
     with raises(TypeError):
-        await par(writes(1, 2, 3))
+        await par(writes(1, 2, 3))  # pyright: ignore

@@ -553,9 +553,9 @@ async def test_bad_use_is_told_in_a_sentence():
         (ValueError, plug.Regulate(a.read, b.write, 0)),
         (ValueError, plug.Regulate(a.read, b.write, 1 << 40)),
         (ValueError, plug.Sampler(a.read, b.write, -1)),
-        (TypeError, plug.Map(a.write, b.write, count)),
-        (TypeError, plug.Multiplex([a.write], b.write)),
-        (TypeError, plug.Plus(a.read, b.write)),
+        (TypeError, plug.Map(a.write, b.write, count)),  # pyright: ignore
+        (TypeError, plug.Multiplex([a.write], b.write)),  # pyright: ignore
+        (TypeError, plug.Plus(a.read, b.write)),  # pyright: ignore
     ):
         with raises(kind) as e:
             await par(process)

@@ -307,7 +307,7 @@ def say_hello_late(s):
 
 @csp.process
 async def writes_a_line(cout):
-    s, port = listen()
+    s, port = listen()  # pyright: ignore
     _thread.start_new_thread(say_hello_late, (s,))
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     line = await reader.readline()

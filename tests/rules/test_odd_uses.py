@@ -112,7 +112,7 @@ async def test_ends_are_found_eight_lists_deep():
 async def test_a_failure_with_a_list_that_contains_itself_is_raised():
     a = csp.Channel("a")
     nest = [a.read]
-    nest.append((nest, nest))
+    nest.append((nest, nest))  # pyright: ignore
     with raises(ValueError):
         await join(csp.Spawn(fails(nest)))
     assert a.poisoned
@@ -140,7 +140,7 @@ def test_an_async_def_is_no_process_of_plain_upycsp():
         yield ch
 
     with raises(TypeError):
-        csp.run(csp.process(yields)())
+        csp.run(csp.process(yields)())  # pyright: ignore
 
 
 def test_a_process_may_return_a_generator():
@@ -170,7 +170,7 @@ async def awaits_what_nobody_knows(cin, before):
         await csp.Parallel(cin)
     elif before == "sleep":
         await csp.Alternative(csp.Timer(ms=1)).select()
-    await Yields()
+    await Yields()  # pyright: ignore
 
 
 @csp.process
@@ -235,9 +235,9 @@ def test_a_timer_rounds_up_to_the_next_ms():
 def test_a_time_that_is_no_number_is_a_type_error():
     for wrong in ("1", [1], (2,)):
         with raises(TypeError):
-            csp.Timer(wrong)
+            csp.Timer(wrong)  # pyright: ignore
         with raises(TypeError):
-            csp.Timer(ms=wrong)
+            csp.Timer(ms=wrong)  # pyright: ignore
 
 
 async def test_a_timer_is_not_early_wherever_in_a_tick_it_begins():

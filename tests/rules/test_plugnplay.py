@@ -147,7 +147,7 @@ async def test_poison_at_either_end_leaves_by_the_other():
         for entry in range(2):
             a, b, c = three()
             h = csp.Spawn(
-                make(a.read, b.write, 0) if make is plug.Prefix else make(a.read, b.write)
+                make(a.read, b.write, 0) if make is plug.Prefix else make(a.read, b.write)  # pyright: ignore
             )
             if make is plug.Prefix:
                 assert await b.read() == 0

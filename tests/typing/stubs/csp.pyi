@@ -1,0 +1,3 @@
+# What the rules' tests import as `csp`: one of the libraries, here that with all names.
+
+from uapycsp import *
