@@ -21,7 +21,7 @@ import board_link  # noqa: E402
 import board_main  # noqa: E402
 import firmware_images  # noqa: E402
 import firmware_mpy  # noqa: E402
-from board_link import Failed, Raised  # noqa: E402
+from board_link import Failed  # noqa: E402
 
 ROM_RELEASE = (1, 25)
 ROM_MPY = 6
@@ -153,20 +153,16 @@ def main(arguments=None):
     parser.add_argument("--wait", type=float, default=board_link.SECONDS,
                         help="seconds that a board may take to answer")
     args = parser.parse_args(arguments)
-    try:
-        offset, length = _place(args)
-        port = board_link.choose(args.port)
-        if args.what == "rom":
-            write_rom(port, args.wait)
-        else:
-            write_files(port, args.wait, offset, length, args.confirm)
-    except (Failed, firmware_mpy.Failed, Raised) as e:
-        print(str(e).splitlines()[-1], file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("Interrupted; run the command again.", file=sys.stderr)
-        return 130
-    return 0
+    return board_main.ended(lambda: _write(args))
+
+
+def _write(args):
+    offset, length = _place(args)
+    port = board_link.choose(args.port)
+    if args.what == "rom":
+        write_rom(port, args.wait)
+    else:
+        write_files(port, args.wait, offset, length, args.confirm)
 
 
 if __name__ == "__main__":

@@ -296,6 +296,23 @@ def _words(args):
     return words
 
 
+def ended(command):
+    """The exit status of a command on a board; what it raises is told in one sentence."""
+    try:
+        command()
+    except (Failed, firmware_mpy.Failed) as e:
+        print(re.sub(r"\s*\n\s*", " ", str(e)), file=sys.stderr)
+        return getattr(e, "status", 1)
+    except Raised as e:
+        print("The board could not do what it was asked for: {}; run the command again.".format(
+            str(e).splitlines()[-1]), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Interrupted; run the command again.", file=sys.stderr)
+        return 130
+    return 0
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--port", default="", help="default: the only one there is")
@@ -310,43 +327,35 @@ def main(arguments=None):
                         help="seconds that a board may take to answer")
     args = parser.parse_args(arguments)
     args.run = args.run or config.RUN
-    try:
-        sizes = settings(args.run, _words(args))
-        if args.lib not in ("", *NEEDS):
-            raise Failed("There is no library {}: LIB is {}.".format(args.lib, " or ".join(NEEDS)))
-        if args.board not in ("", *config.BOARDS):
-            raise Failed("There is no section {}: BOARD is {}.".format(
-                args.board, " or ".join(sorted(config.BOARDS))))
-        if args.mpy not in ("", "yes", "no"):
-            raise Failed("MPY is yes or no, not {}.".format(args.mpy))
-        with board_link.Link(board_link.choose(args.port), args.wait) as link:
-            link.start()
-            found = probe(link)
-            print(described(link.port, found))
-            lib, able = libraries(found, args.lib, config.LIB)
-            version = None if args.mpy == "no" else mpy_version(found["mpy"])
-            if args.mpy == "yes" and version is None:
-                raise Failed("The board loads no .mpy files that can be made here.")
-            out = pathlib.Path(args.out or board_results.path_of(found["machine"]))
-            old = board_results.stored(out, found["machine"])
-            print("{}, {}; {}".format(lib, args.run, "sources" if version is None else
-                                      ".mpy files of version {}".format(version)), flush=True)
-            text = (ROOT / "config.py").read_text(encoding="utf-8")
-            text = configured(text, lib, args.run, sizes, args.board)
-            deploy(link, planned(link, able, text, version))
-            text = run(link)
-        kept(found, version, text, out, old)
-    except (Failed, firmware_mpy.Failed) as e:
-        print(re.sub(r"\s*\n\s*", " ", str(e)), file=sys.stderr)
-        return getattr(e, "status", 1)
-    except Raised as e:
-        print("The board could not do what it was asked for: {}; run the command again.".format(
-            str(e).splitlines()[-1]), file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("Interrupted; run the command again.", file=sys.stderr)
-        return 130
-    return 0
+    return ended(lambda: _benchmark(args))
+
+
+def _benchmark(args):
+    sizes = settings(args.run, _words(args))
+    if args.lib not in ("", *NEEDS):
+        raise Failed("There is no library {}: LIB is {}.".format(args.lib, " or ".join(NEEDS)))
+    if args.board not in ("", *config.BOARDS):
+        raise Failed("There is no section {}: BOARD is {}.".format(
+            args.board, " or ".join(sorted(config.BOARDS))))
+    if args.mpy not in ("", "yes", "no"):
+        raise Failed("MPY is yes or no, not {}.".format(args.mpy))
+    with board_link.Link(board_link.choose(args.port), args.wait) as link:
+        link.start()
+        found = probe(link)
+        print(described(link.port, found))
+        lib, able = libraries(found, args.lib, config.LIB)
+        version = None if args.mpy == "no" else mpy_version(found["mpy"])
+        if args.mpy == "yes" and version is None:
+            raise Failed("The board loads no .mpy files that can be made here.")
+        out = pathlib.Path(args.out or board_results.path_of(found["machine"]))
+        old = board_results.stored(out, found["machine"])
+        print("{}, {}; {}".format(lib, args.run, "sources" if version is None else
+                                  ".mpy files of version {}".format(version)), flush=True)
+        text = (ROOT / "config.py").read_text(encoding="utf-8")
+        text = configured(text, lib, args.run, sizes, args.board)
+        deploy(link, planned(link, able, text, version))
+        text = run(link)
+    kept(found, version, text, out, old)
 
 
 if __name__ == "__main__":
