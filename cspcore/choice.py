@@ -12,6 +12,8 @@ withdrawn in the moment of pairing, so at most one guard happens and no dead off
 from cspcore.channel import POISON, READ, WAITING, WRITE, Offer
 from cspcore.errors import PoisonException
 
+_mask = None  # cspcore.masked.mask, once a selection has asked for it
+
 
 class Guard:
     """Base of users' own guards. Both methods run under the library's lock and call no channel."""
@@ -90,6 +92,7 @@ class Choice:
     """What the alternatives of both libraries share: guards, their offers, and what was chosen.
 
     `_chosen` is None, or the index of the chosen guard; `waits` is true from post to paired.
+    `_own` counts the guards that are no channel operations; negative: see cspcore.masked.
     """
 
     def __init__(self, *guards):
@@ -97,7 +100,7 @@ class Choice:
             raise ValueError("an alternative needs at least one guard")
         self.guards = guards
         self._offers = offers = []
-        self._own = 0  # how many of the guards are no channel operations
+        self._own = 0
         inputs = 0
         for g in guards:
             if isinstance(g, End) and g.op == READ:
@@ -167,10 +170,21 @@ class Choice:
             self._enabled.append(g)
         return ready
 
+    def mask(self, ready):
+        """Keep the guards whose value in ready is false out of the selection that begins."""
+        global _mask
+        if _mask is None:
+            from cspcore.masked import mask as _mask
+        _mask(self, ready)
+
     def disable_all(self):
-        """Disable what was enabled."""
-        while self._enabled:
-            self._enabled.pop().disable(self)
+        """Disable what was enabled; all of it, also if one guard of a user's raises."""
+        try:
+            while self._enabled:
+                self._enabled.pop().disable(self)
+        finally:
+            if self._enabled:
+                self.disable_all()
 
     def commit(self, i):
         """Let the ready guard i happen; return (its value, whom to wake)."""

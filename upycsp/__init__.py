@@ -41,6 +41,8 @@ _attrs = {
     "DeadlockError": "cspcore.errors",
 }
 
+# What operations load when they first need it.
+_late = ("cspcore.masked",)
 _modules = ("channel", "buffered", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay")
 __all__ = tuple(_attrs) + ("plugnplay",)
 
@@ -63,8 +65,9 @@ def __getattr__(name):
 
 
 # Loading a module in one thread while another asks for it fails, or worse where there is no GIL:
-# all names are there before the first process starts. Those of plugnplay are many: only where
-# nothing (a GIL, CPython's locks) helps, and if it is used.
+# all names are there before the first process starts. Where nothing (a GIL, CPython's locks)
+# helps, so is what operations load under a lock, and those of plugnplay, which are many, if it is
+# used.
 def _load_all():
     import sys
 
@@ -72,6 +75,8 @@ def _load_all():
         if name not in globals():
             __getattr__(name)
     if sys.implementation.name == "micropython" and sys.platform != "esp32":
+        for name in _late:
+            __import__(name)
         for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
             getattr(sys.modules.get(name), "*", None)  # its __getattr__ loads all then
 

@@ -203,17 +203,17 @@ class Alternative(alternative.Alternative):
     _done = 0  # selections
 
     @coroutine
-    def select(self, fair=False):
+    def select(self, fair=False, ready=None):
         self._done += 1
         if not self._done & 63:
             advance(self)
-        return alternative.Alternative.select(self, fair)
+        return alternative.Alternative.select(self, fair, ready)
         yield
 
     pri_select = select
 
-    def fair_select(self):
-        return self.select(True)
+    def fair_select(self, ready=None):
+        return self.select(True, ready)
 
     __aenter__ = select
 

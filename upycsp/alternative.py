@@ -20,11 +20,16 @@ class Alternative(Choice):
         self._alarm = Alarm(self._due) if self._own else None
         self._me = None  # the offer of the thread that waits; not None: in use
 
-    def select(self, fair=False):
-        """Wait until a guard is ready; (guard, value). Of several ready ones takes the first."""
+    def select(self, fair=False, ready=None):
+        """Wait until a guard is ready; (guard, value). Of several ready ones takes the first.
+
+        ready: a truth value for each guard; those that are false are left out this time.
+        """
         with lock:
             if self._me is not None:
                 raise RuntimeError("an alternative is used by one process at a time")
+            if ready is not None:
+                self.mask(ready)
             i = self.poll(self._next if fair else 0)
             if i >= 0:
                 if fair:
@@ -52,9 +57,9 @@ class Alternative(Choice):
 
     pri_select = select
 
-    def fair_select(self):
+    def fair_select(self, ready=None):
         """As select, but a ready guard is passed over at most once per other guard."""
-        return self.select(True)
+        return self.select(True, ready)
 
     __enter__ = select
 

@@ -129,6 +129,27 @@ def fair_choice(log):
 
 
 @csp.process
+async def selects_in_turn(cin1, cin2, log, n):
+    # First this guard is left out, then that.
+    point()
+    alt = csp.Alternative(cin1, csp.Skip(), cin2)
+    for i in range(n):
+        g, v = await alt.fair_select(ready=(i != 1, False, i != 0))
+        log.add(v)
+        point()
+
+
+def masked_choice(log):
+    a, b = csp.Channel("a"), csp.Channel("b")
+    processes = [
+        gives_all(a.write, (1, 2)),
+        selects_in_turn(a.read, b.read, log, 4),
+        gives_all(b.write, (3, 4)),
+    ]
+    return processes, [a, b], [1, 2, 3, 4], ANY
+
+
+@csp.process
 async def offers(cout1, cout2, values):
     # Both guards are a wish to write the same value: one of them is granted.
     point()
@@ -356,6 +377,7 @@ ALL = [
     crowd,
     choice,
     fair_choice,
+    masked_choice,
     choices_of_both,
     timers,
     skips,
