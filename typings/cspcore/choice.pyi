@@ -5,6 +5,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 _V_co = TypeVar("_V_co", covariant=True)
 
+Ready = list[Any] | tuple[Any, ...]  # a truth value for each guard
+
 class Scheduler(Protocol):
     """The alternative that a guard of one's own is enabled in."""
 
