@@ -222,7 +222,7 @@ async def test_bad_preconditions_raise_and_leave_the_alternative_as_it_was():
     for error, ready in cases:
         for select in (alt.select, alt.fair_select):
             with raises(error) as e:
-                await select(ready=ready)
+                await select(ready=ready)  # pyright: ignore
             assert sentence(e.value), e.value
             assert usable(alt, a, b)
     (h,) = await waiting_writers(a, (1,))
