@@ -29,13 +29,21 @@ class BaseBufferedChannel(BaseChannel):
     5. Readers wait only while nothing can be read, writers only while the buffer is full.
     6. What can be read comes in this order: given back, buffered, of waiting writers.
     The buffer is a ring, which an unlimited channel doubles when it is full.
+
+    `_limit` is how many buffered values make writers wait: the capacity, or None where none ever
+    do. If the buffer overflows instead, `_append` drops a value, the new one or the oldest. What
+    was given back does not stand in the buffer: it is not dropped, and takes no room.
     """
 
-    def __init__(self, name="", capacity=None, external=False):
+    overflow = "block"
+
+    def __init__(self, name="", capacity=None, overflow="block", external=False):
         if capacity is not None and capacity < 0:
             raise ValueError("a capacity is not negative")
         BaseChannel.__init__(self, name, external)
-        self.capacity = capacity
+        self.capacity = self._limit = capacity
+        if overflow != "block":
+            self._set_overflow(overflow)
         self._ring = [None] * (4 if capacity is None else capacity)
         self._first = 0
         self._count = 0
@@ -43,9 +51,17 @@ class BaseBufferedChannel(BaseChannel):
         self._write_queue = None
         self._refresh()
 
+    def _set_overflow(self, overflow):
+        if overflow not in ("keep_oldest", "keep_newest"):
+            raise ValueError("an overflow is block, keep_oldest or keep_newest")
+        if self.capacity == 0:
+            raise ValueError("a buffer that overflows has room for a value")
+        self.overflow = overflow
+        self._limit = None
+
     def _refresh(self):
         if self._readers is not DEAD:
-            room = self.capacity is None or self._count < self.capacity
+            room = self._limit is None or self._count < self._limit
             self._readers = OPEN if room or self._read_queue is not None else None
         if self._count or self._write_queue is not None:
             self._writers = OPEN
@@ -55,11 +71,16 @@ class BaseBufferedChannel(BaseChannel):
     def _append(self, value):
         ring = self._ring
         n = len(ring)
-        if self._count == n:  # unlimited: the ring is unrolled into one of twice the size
-            ring = ring[self._first :] + ring[: self._first]
-            ring.extend([None] * n)
-            self._ring = ring
-            self._first = 0
+        if self._count == n:
+            if self.capacity is None:  # the ring is unrolled into one of twice the size
+                ring = ring[self._first :] + ring[: self._first]
+                ring.extend([None] * n)
+                self._ring = ring
+                self._first = 0
+            elif self.overflow == "keep_oldest":
+                return
+            else:
+                self._popleft()
         ring[(self._first + self._count) % len(ring)] = value
         self._count += 1
 

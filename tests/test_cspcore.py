@@ -365,7 +365,7 @@ def test_a_channel_has_no_other_names():
         assert hasattr(ch, "poisoned") and not hasattr(ch, "toxic")
         assert ch.external is False
     assert BaseChannel("c", True).external is True
-    assert BaseBufferedChannel("c", 1, True).external is True
+    assert BaseBufferedChannel("c", 1, external=True).external is True
 
 
 # Poison

@@ -75,10 +75,14 @@ class AnyWriteEnd(WriteEnd):
 
 
 class BufferedChannel(Ends, BaseBufferedChannel):
-    """A FIFO of capacity values (None: unlimited, 0: as a Channel) between writers and readers."""
+    """A FIFO of capacity values (None: unlimited, 0: as a Channel) between writers and readers.
+
+    overflow: what a write does to a full buffer: "block" waits, "keep_oldest" drops its value,
+    "keep_newest" drops the oldest one.
+    """
 
     _read_end = AnyReadEnd
     _write_end = AnyWriteEnd
 
-    def __init__(self, name="", capacity=None, external=False):
-        BaseBufferedChannel.__init__(self, name, capacity, external)
+    def __init__(self, name="", capacity=None, overflow="block", external=False):
+        BaseBufferedChannel.__init__(self, name, capacity, overflow, external)

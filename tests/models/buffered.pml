@@ -4,6 +4,8 @@ RULE 1, 2: a FIFO of any capacity: a write waits only beside a full buffer, a re
     nothing can be read, who waits longest comes first, no message is lost or doubled (assertions)
 RULE 3, 9: poison by a writer, and close, let what is buffered or given back be read; by a reader,
     or of the channel, they drop it; close keeps waiting writers, poison ends them (assertions)
+RULE 1: a buffer that overflows lets nobody wait to write, and drops the value written or the oldest
+    that is buffered, only where it is full, and nothing that was given back (assertions)
 RULE 6, 7: write guards wait beside a full buffer and are admitted by a read, read guards are fed
     by a write; the other half of the alternative is withdrawn (assertions)
 RULE 8: what is given back is read before what is buffered, that before waiting writers (assertions)
@@ -11,11 +13,16 @@ FULL -DCAPACITY=0 -DREADERS=2 -DWRITERS=2 -DALTS=1 -DK=1 -DCANCELS=1
 FULL -DCAPACITY=1 -DREADERS=2 -DWRITERS=2 -DALTS=1 -DK=1 -DCANCELS=1
 FULL -DCAPACITY=1 -DREADERS=2 -DWRITERS=2 -DALTS=0 -DK=2 -DCANCELS=1
 FULL -DCAPACITY=2 -DREADERS=1 -DWRITERS=3 -DALTS=1 -DK=1 -DCANCELS=2
+FULL -DCAPACITY=1 -DOVERFLOW=KEEP_OLDEST -DREADERS=2 -DWRITERS=2 -DALTS=1 -DK=1 -DCANCELS=1
+FULL -DCAPACITY=1 -DOVERFLOW=KEEP_NEWEST -DREADERS=2 -DWRITERS=2 -DALTS=1 -DK=1 -DCANCELS=1
+FULL -DCAPACITY=2 -DOVERFLOW=KEEP_NEWEST -DREADERS=2 -DWRITERS=1 -DALTS=0 -DK=4 -DCANCELS=1
 FULL -DCAPACITY=UNLIMITED -DRING=1 -DREADERS=2 -DWRITERS=2 -DALTS=0 -DK=2 -DCANCELS=1
 FULL -DCAPACITY=UNLIMITED -DRING=2 -DREADERS=1 -DWRITERS=1 -DALTS=0 -DK=5 -DCANCELS=0
 BOUNDED -DCAPACITY=0 -DREADERS=1 -DWRITERS=1 -DALTS=1 -DK=1 -DCANCELS=1
 BOUNDED -DCAPACITY=1 -DREADERS=1 -DWRITERS=2 -DALTS=1 -DK=1 -DCANCELS=1
 BOUNDED -DCAPACITY=2 -DREADERS=1 -DWRITERS=2 -DALTS=0 -DK=2 -DCANCELS=1
+BOUNDED -DCAPACITY=1 -DOVERFLOW=KEEP_OLDEST -DREADERS=1 -DWRITERS=2 -DALTS=1 -DK=1 -DCANCELS=1
+BOUNDED -DCAPACITY=2 -DOVERFLOW=KEEP_NEWEST -DREADERS=1 -DWRITERS=2 -DALTS=0 -DK=2 -DCANCELS=1
 BOUNDED -DCAPACITY=UNLIMITED -DRING=1 -DREADERS=1 -DWRITERS=1 -DALTS=0 -DK=4 -DCANCELS=0
 FAULT OVERTAKES a waiting writer's value is read before those that are buffered
 FAULT NOT_ADMITTED a read leaves the writer waiting beside the room it made
@@ -25,11 +32,17 @@ FAULT RING_GROWN a ring that grows is not unrolled
 FAULT POISON_DROPS poison by a writer drops what is buffered
 FAULT POISON_KEEPS poison by a reader keeps what is buffered
 FAULT OVERFULL a writer is let in beside a full buffer
+FAULT DROPS_YOUNGEST to keep the newest, the last of those buffered is dropped instead of the first
+FAULT DROPS_GIVEN to keep the newest, what was given back is dropped before what is buffered
+FAULT DROPS_EARLY to keep the oldest, a value is dropped though there is room for one
+FAULT MAKES_WAIT a full buffer that overflows makes a writer wait
 MAPS refresh_readers | cspcore/buffered.py:_refresh | self._readers = OPEN if room or self._read_queue is not None else None
 MAPS refresh_writers | cspcore/buffered.py:_refresh | self._writers = OPEN
 MAPS refresh_drained | cspcore/buffered.py:_refresh | self._writers = DRAINED if self._readers is DEAD else None
 MAPS append | cspcore/buffered.py:_append | ring[(self._first + self._count) % len(ring)] = value
 MAPS ring_grows | cspcore/buffered.py:_append | ring = ring[self._first :] + ring[: self._first]
+MAPS overflow_oldest | cspcore/buffered.py:_append | elif self.overflow == "keep_oldest":
+MAPS overflow_newest | cspcore/buffered.py:_append | self._popleft()
 MAPS popleft | cspcore/buffered.py:_popleft | self._first = (i + 1) % len(self._ring)
 MAPS take_given | cspcore/buffered.py:BaseBufferedChannel.take | if w is not None and w.op == GIVEN:
 MAPS take_buffered | cspcore/buffered.py:BaseBufferedChannel.take | v = self._ring[self._first]
@@ -49,6 +62,18 @@ MAPS poll | cspcore/choice.py | def poll(self, start):
 #define UNLIMITED 100
 #ifndef RING
 #define RING CAPACITY
+#endif
+
+#define BLOCK 0
+#define KEEP_OLDEST 1
+#define KEEP_NEWEST 2
+#ifndef OVERFLOW
+#define OVERFLOW BLOCK
+#endif
+#ifdef FAULT_MAKES_WAIT
+#define NEVER_WAITS (CAPACITY == UNLIMITED)
+#else
+#define NEVER_WAITS (CAPACITY == UNLIMITED || OVERFLOW != BLOCK)
 #endif
 
 #define NIL 0
@@ -114,7 +139,7 @@ inline refresh() {
   if
   :: readers != DEAD ->
 refresh_readers:
-     readers = (CAPACITY == UNLIMITED || count < CAPACITY || n_rq -> OPEN : NIL)
+     readers = (NEVER_WAITS || count < CAPACITY || n_rq -> OPEN : NIL)
   :: else
   fi;
   if
@@ -128,38 +153,30 @@ refresh_drained:
   fi
 }
 
-inline append(v) {
-  if
-  :: count == size ->
-     assert(CAPACITY == UNLIMITED);
-ring_grows:
-     x_i = 0;
-     do
-     :: x_i < size ->
+inline grow() {
+  x_i = 0;
+  do
+  :: x_i < size ->
 #ifdef FAULT_RING_GROWN
-        x_unrolled[x_i] = ring[x_i];
+     x_unrolled[x_i] = ring[x_i];
 #else
-        x_unrolled[x_i] = ring[(first + x_i) % size];
+     x_unrolled[x_i] = ring[(first + x_i) % size];
 #endif
-        x_i++
-     :: else ->
-        break
-     od;
-     do
-     :: x_i > 0 ->
-        x_i--;
-        ring[x_i] = x_unrolled[x_i];
-        x_unrolled[x_i] = 0
-     :: else ->
-        break
-     od;
-     size = 2 * size;
-     assert(size <= SPACE);
-     first = 0
-  :: else
-  fi;
-  ring[(first + count) % size] = v;
-  count++
+     x_i++
+  :: else ->
+     break
+  od;
+  do
+  :: x_i > 0 ->
+     x_i--;
+     ring[x_i] = x_unrolled[x_i];
+     x_unrolled[x_i] = 0
+  :: else ->
+     break
+  od;
+  size = 2 * size;
+  assert(size <= SPACE);
+  first = 0
 }
 
 inline popleft(v) {
@@ -167,6 +184,58 @@ inline popleft(v) {
   ring[first] = 0;
   first = (first + 1) % size;
   count--
+}
+
+/* What overflows came last, or before all that are buffered. */
+inline overflows(v, last) {
+  assert(count == CAPACITY && is[v] == INSIDE);
+  x_c = 1;
+  do
+  :: x_c <= MESSAGES ->
+     assert(is[x_c] != INSIDE || x_c == v || (since[x_c] < since[v]) == last);
+     x_c++
+  :: else ->
+     break
+  od;
+  is[v] = DROPPED
+}
+
+#ifdef FAULT_DROPS_EARLY
+#define FULL (count + 1 >= size)
+#else
+#define FULL (count == size)
+#endif
+
+inline append(v) {
+  if
+  :: count == size && CAPACITY == UNLIMITED ->
+ring_grows:
+     grow()
+  :: else
+  fi;
+  if
+  :: FULL && OVERFLOW == KEEP_OLDEST ->
+overflow_oldest:
+     overflows(v, 1)
+  :: !(FULL && OVERFLOW == KEEP_OLDEST) ->
+     if
+     :: count == size ->
+overflow_newest:
+        x_l = ring[first];
+#ifdef FAULT_DROPS_YOUNGEST
+        x_l = ring[(first + count - 1) % size];
+#endif
+#ifdef FAULT_DROPS_GIVEN
+        x_l = (n_wq -> val[wq(0)] : x_l);
+#endif
+        assert(OVERFLOW == KEEP_NEWEST);
+        overflows(x_l, 0);
+        popleft(x_l)
+     :: else
+     fi;
+     ring[(first + count) % size] = v;
+     count++
+  fi
 }
 
 /* An offer out of its queue, and the other one of its alternative. */
@@ -513,7 +582,7 @@ inline verify() {
   :: x_i < n_wq ->
      x_o = wq(x_i);
      assert(op[x_o] != GIVEN || x_last == GIVEN);
-     assert(op[x_o] == GIVEN || op[x_o] == WRITE && count == CAPACITY);
+     assert(op[x_o] == GIVEN || op[x_o] == WRITE && count == CAPACITY && OVERFLOW == BLOCK);
      assert(is[val[x_o]] == (op[x_o] == GIVEN -> BACK : INSIDE));
      x_last = op[x_o];
      x_i++
