@@ -34,6 +34,7 @@ _attrs = {
     "PoisonException": "cspcore.errors",
     "ChannelPoisonException": "cspcore.errors",
     "DeadlockError": "cspcore.errors",
+    "TimeoutError": "uapycsp.within",
 }
 
 __all__ = tuple(_attrs) + ("plugnplay",)
@@ -42,7 +43,8 @@ __all__ = tuple(_attrs) + ("plugnplay",)
 def __getattr__(name):
     if name == "_lazy":
         return True
-    if name in ("channel", "buffered", "alternative", "wait", "spawn", "watch", "plugnplay"):
+    if name in ("channel", "buffered", "alternative", "wait", "spawn", "watch", "within",
+                "plugnplay"):
         return __import__("uapycsp." + name, None, None, ("*",))
     module = _attrs.get(name)
     if module is None:

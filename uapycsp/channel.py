@@ -86,6 +86,12 @@ class ReadEnd(End):
 
     __call__ = csp_read
 
+    def within(self, ms):
+        """As a call, but within ms: else TimeoutError, and nothing was read. 0 or less: one try."""
+        from uapycsp.within import read
+
+        return read(self, ms)
+
     def __aiter__(self):
         return ReadLoop(self._channel)
 
@@ -148,6 +154,12 @@ class WriteEnd(End):
         return 0
 
     __call__ = csp_write
+
+    def within(self, ms, value):
+        """As a call, but within ms: else TimeoutError, and nothing was written."""
+        from uapycsp.within import write
+
+        return write(self, ms, value)
 
     def __aiter__(self):
         raise TypeError("a write end can't be read")

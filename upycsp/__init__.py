@@ -17,7 +17,7 @@ Names are loaded when they are first used.
 """
 
 try:
-    import _thread  # noqa: F401
+    from _thread import allocate_lock
 except ImportError:
     raise ImportError("upycsp needs threads, and this MicroPython lacks _thread: use uapycsp")
 
@@ -40,11 +40,24 @@ _attrs = {
     "ChannelPoisonException": "cspcore.errors",
     "DeadlockError": "cspcore.errors",
 }
+# These cost nothing until they are used, also when threads run.
+_late_attrs = {
+    "TimeoutError": "upycsp.within",
+}
 
 # What operations load when they first need it.
-_late = ("cspcore.masked",)
-_modules = ("channel", "buffered", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay")
-__all__ = tuple(_attrs) + ("plugnplay",)
+_late = ("cspcore.masked", "upycsp.within")
+_loading = allocate_lock()
+_modules = (
+    "channel", "buffered", "alternative", "wait", "within", "plugnplay", "aio", "aio_plugnplay"
+)
+__all__ = tuple(_attrs) + tuple(_late_attrs) + ("plugnplay",)
+
+
+def load(module):
+    """Load one of the modules that are loaded late, by whichever thread needs it first."""
+    with _loading:
+        return __import__(module, None, None, ("*",))
 
 
 def __getattr__(name):
@@ -52,10 +65,14 @@ def __getattr__(name):
         return True
     if name in _modules:
         return __import__("upycsp." + name, None, None, ("*",))
-    module = _attrs.get(name)
-    if module is None:
-        raise AttributeError(name)
-    module = __import__(module, None, None, (name,))
+    module = _late_attrs.get(name)
+    if module is not None:
+        module = load(module)
+    else:
+        module = _attrs.get(name)
+        if module is None:
+            raise AttributeError(name)
+        module = __import__(module, None, None, (name,))
     names = globals()
     names[name] = value = getattr(module, name)
     # Importing the file process.py has bound that name to the file.
@@ -65,18 +82,23 @@ def __getattr__(name):
 
 
 # Loading a module in one thread while another asks for it fails, or worse where there is no GIL:
-# all names are there before the first process starts. Where nothing (a GIL, CPython's locks)
-# helps, so is what operations load under a lock, and those of plugnplay, which are many, if it is
-# used.
+# all names are there before the first process starts. Where memory is not scarce, so is what else
+# is loaded late, under a lock; of plugnplay all, which is much, only if it is used and where
+# nothing (a GIL, CPython's locks) helps.
 def _load_all():
     import sys
 
     for name in _attrs:
         if name not in globals():
             __getattr__(name)
-    if sys.implementation.name == "micropython" and sys.platform != "esp32":
-        for name in _late:
-            __import__(name)
+    if sys.platform == "esp32":
+        return
+    for name in _late:
+        __import__(name)
+    for name in _late_attrs:
+        if name not in globals():
+            __getattr__(name)
+    if sys.implementation.name == "micropython":
         for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
             getattr(sys.modules.get(name), "*", None)  # its __getattr__ loads all then
 
@@ -86,4 +108,7 @@ try:
     __import__("upycsp")._lazy
 except AttributeError:
     _load_all()
+    for _name in _late_attrs:
+        if _name not in globals():
+            __getattr__(_name)
     __import__("upycsp.plugnplay")

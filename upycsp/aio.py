@@ -29,11 +29,12 @@ except ImportError:  # it goes without, but slowly where hundreds of processes f
 
 
 _plain = sys.modules["upycsp.process"]
+_upycsp = sys.modules["upycsp"]
 
 __all__ = (
     "Channel", "BufferedChannel", "poison_channel", "Alternative", "Guard", "Skip", "Timer",
     "process", "Parallel", "Sequence", "Spawn", "run", "run_CSP", "CSP", "PoisonException",
-    "ChannelPoisonException", "DeadlockError", "plugnplay",  # noqa: F822
+    "ChannelPoisonException", "DeadlockError", "TimeoutError", "plugnplay",  # noqa: F822
 )
 
 if sys.implementation.name == "micropython":
@@ -131,6 +132,11 @@ class _Reading:
             raise StopAsyncIteration
         yield
 
+    @coroutine
+    def within(self, ms):
+        return channel.ReadEnd.within(self, ms)
+        yield
+
     def poison(self):
         self.plain_poison()
         return NOTHING
@@ -139,6 +145,11 @@ class _Reading:
 class _Writing:
     def __aiter__(self):
         raise TypeError("a write end can't be read")
+
+    @coroutine
+    def within(self, ms, value):
+        return channel.WriteEnd.within(self, ms, value)
+        yield
 
     def poison(self):
         self.plain_poison()
@@ -310,13 +321,17 @@ run_CSP = CSP = run
 
 
 def __getattr__(name):
-    if name != "plugnplay":
-        raise AttributeError(name)
-    from upycsp import aio_plugnplay
+    if name == "plugnplay":
+        from upycsp import aio_plugnplay
 
-    return aio_plugnplay
+        return aio_plugnplay
+    if name in _upycsp._late_attrs:
+        return getattr(_upycsp, name)
+    raise AttributeError(name)
 
 
-# Firmware that knows no __getattr__ in modules (Pycom's) gets it at once.
-if not hasattr(sys.modules["upycsp"], "_lazy"):
+# Firmware that knows no __getattr__ in modules (Pycom's) gets them at once.
+if not hasattr(_upycsp, "_lazy"):
     plugnplay = __getattr__("plugnplay")
+    for name in _upycsp._late_attrs:
+        globals()[name] = __getattr__(name)

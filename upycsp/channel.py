@@ -10,6 +10,7 @@ An operation takes the lock once: partner? (buffer?) else queue; it waits and wa
 
 from _thread import get_ident
 
+from upycsp import load
 from cspcore.channel import (
     POISON,
     READ,
@@ -83,6 +84,10 @@ class ReadEnd(End):
         self._me = me = own()
         return me
 
+    def within(self, ms):
+        """As a call, but within ms: else TimeoutError, and nothing was read. 0 or less: one try."""
+        return load("upycsp.within").read(self, ms)
+
     def __iter__(self):
         return self
 
@@ -144,6 +149,10 @@ class WriteEnd(End):
         o = o.wake
         o()
         return 0
+
+    def within(self, ms, value):
+        """As a call, but within ms: else TimeoutError, and nothing was written."""
+        return load("upycsp.within").write(self, ms, value)
 
     def alt_pending_write(self, value):
         """A guard that writes value when it is chosen."""

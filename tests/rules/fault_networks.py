@@ -197,6 +197,40 @@ def timers(log):
 
 
 @csp.process
+async def reads_in_time(cin, log, n):
+    point()
+    while n:
+        try:
+            v = await cin.within(1)
+        except csp.TimeoutError:
+            point()
+            continue
+        log.add(v)
+        n -= 1
+        point()
+
+
+@csp.process
+async def writes_in_time(cout, values):
+    point()
+    for v in values:
+        sent = False
+        while not sent:
+            try:
+                await cout.within(1, v)
+                sent = True
+            except csp.TimeoutError:
+                point()
+        await csp.Alternative(csp.Timer(ms=2)).select()
+        point()
+
+
+def limited(log):
+    a = csp.Channel("a")
+    return [reads_in_time(a.read, log, 2), writes_in_time(a.write, (1, 2))], [a], [1, 2], None
+
+
+@csp.process
 async def polls(cin, log, n):
     # A look that never waits.
     point()
@@ -380,6 +414,7 @@ ALL = [
     masked_choice,
     choices_of_both,
     timers,
+    limited,
     skips,
     buffered,
     buffered_choice,
