@@ -36,13 +36,23 @@ _attrs = {
     "DeadlockError": "cspcore.errors",
 }
 
+_modules = (
+    "channel",
+    "buffered",
+    "alternative",
+    "wait",
+    "spawn",
+    "watch",
+    "plugnplay",
+    "meeting",
+)
 __all__ = tuple(_attrs) + ("plugnplay",)
 
 
 def __getattr__(name):
     if name == "_lazy":
         return True
-    if name in ("channel", "buffered", "alternative", "wait", "spawn", "watch", "plugnplay"):
+    if name in _modules:
         return __import__("uapycsp." + name, None, None, ("*",))
     module = _attrs.get(name)
     if module is None:
@@ -67,4 +77,5 @@ try:
     __import__("uapycsp")._lazy
 except AttributeError:
     _load_all()
-    __import__("uapycsp.plugnplay")
+    for name in ("plugnplay", "meeting"):
+        __import__("uapycsp." + name)

@@ -41,7 +41,17 @@ _attrs = {
     "DeadlockError": "cspcore.errors",
 }
 
-_modules = ("channel", "buffered", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay")
+_modules = (
+    "channel",
+    "buffered",
+    "alternative",
+    "wait",
+    "plugnplay",
+    "meeting",
+    "aio",
+    "aio_plugnplay",
+    "aio_meeting",
+)
 __all__ = tuple(_attrs) + ("plugnplay",)
 
 
@@ -81,4 +91,5 @@ try:
     __import__("upycsp")._lazy
 except AttributeError:
     _load_all()
-    __import__("upycsp.plugnplay")
+    for name in ("plugnplay", "meeting"):
+        __import__("upycsp." + name)

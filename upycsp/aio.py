@@ -309,14 +309,16 @@ def run(*processes):
 run_CSP = CSP = run
 
 
+_GROUPS = ("plugnplay", "meeting")
+
+
 def __getattr__(name):
-    if name != "plugnplay":
+    if name not in _GROUPS:
         raise AttributeError(name)
-    from upycsp import aio_plugnplay
-
-    return aio_plugnplay
+    return __import__("upycsp.aio_" + name, None, None, ("*",))
 
 
-# Firmware that knows no __getattr__ in modules (Pycom's) gets it at once.
+# Firmware that knows no __getattr__ in modules (Pycom's) gets them at once.
 if not hasattr(sys.modules["upycsp"], "_lazy"):
-    plugnplay = __getattr__("plugnplay")
+    for name in _GROUPS:
+        globals()[name] = __getattr__(name)

@@ -392,12 +392,12 @@ class Parallel(Group, Runnable):
             for i in range(len(members)):
                 m = members[i]
                 if not isinstance(m, Process):
-                    if isinstance(m, End):
-                        members[i] = o = Offer(m._channel, READ)
-                        pending = None
-                    else:
+                    if isinstance(m, WriteGuard):  # which may be an End, too
                         members[i] = o = WriteGuard(m.channel, m.pending)
                         pending = m.pending
+                    else:
+                        members[i] = o = Offer(m._channel, READ)
+                        pending = None
                     self.left += 1
                     party = self.post(o, pending)
                     if party is not None:
