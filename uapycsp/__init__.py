@@ -45,6 +45,7 @@ _modules = (
     "watch",
     "plugnplay",
     "meeting",
+    "pool",
 )
 __all__ = tuple(_attrs) + ("plugnplay",)
 
@@ -77,5 +78,5 @@ try:
     __import__("uapycsp")._lazy
 except AttributeError:
     _load_all()
-    for name in ("plugnplay", "meeting"):
+    for name in ("plugnplay", "meeting", "pool"):
         __import__("uapycsp." + name)

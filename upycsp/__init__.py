@@ -48,9 +48,12 @@ _modules = (
     "wait",
     "plugnplay",
     "meeting",
+    "pool",
+    "awaited",
     "aio",
     "aio_plugnplay",
     "aio_meeting",
+    "aio_pool",
 )
 __all__ = tuple(_attrs) + ("plugnplay",)
 
@@ -91,5 +94,5 @@ try:
     __import__("upycsp")._lazy
 except AttributeError:
     _load_all()
-    for name in ("plugnplay", "meeting"):
+    for name in ("plugnplay", "meeting", "pool"):
         __import__("upycsp." + name)

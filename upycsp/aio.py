@@ -309,7 +309,7 @@ def run(*processes):
 run_CSP = CSP = run
 
 
-_GROUPS = ("plugnplay", "meeting")
+_GROUPS = ("plugnplay", "meeting", "pool")
 
 
 def __getattr__(name):
