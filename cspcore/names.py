@@ -1,12 +1,12 @@
 """Words of reports: who waits for what."""
 
-from cspcore.channel import READ
 from cspcore.choice import title
 
 
 def wish(offer):
-    """What an offer waits for: `reads c`."""
-    return ("reads " if offer.op == READ else "writes ") + title(offer.channel)
+    """What an offer waits for: `reads c`, or what its channel calls that."""
+    words = getattr(offer.channel, "words", ("reads ", "writes ", "an unnamed channel"))
+    return words[offer.op] + title(offer.channel, words[2])
 
 
 def report(waits):

@@ -320,18 +320,18 @@ def run(*processes):
 run_CSP = CSP = run
 
 
-def __getattr__(name):
-    if name == "plugnplay":
-        from upycsp import aio_plugnplay
+_GROUPS = ("plugnplay", "meeting", "pool")
 
-        return aio_plugnplay
-    if name in _upycsp._late_attrs:
+
+def __getattr__(name):
+    if name in _GROUPS:
+        return __import__("upycsp.aio_" + name, None, None, ("*",))
+    if name in _upycsp.every(_upycsp.LATE):
         return getattr(_upycsp, name)
     raise AttributeError(name)
 
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets them at once.
 if not hasattr(_upycsp, "_lazy"):
-    plugnplay = __getattr__("plugnplay")
-    for name in _upycsp._late_attrs:
+    for name in list(_GROUPS) + _upycsp.every(_upycsp.LATE):
         globals()[name] = __getattr__(name)

@@ -6,7 +6,7 @@ exchanged for ends of the same channels whose operations are awaited.
 
 from cspcore.process import maker
 from upycsp import aio
-from upycsp.aio import Alternative, Parallel, PoisonException, Timer  # noqa: F401
+from upycsp.aio import Alternative, Channel, Parallel, PoisonException, Timer  # noqa: F401
 from upycsp.buffered import AnyReadEnd, AnyWriteEnd
 from upycsp.channel import ReadEnd, WriteEnd
 from upycsp.wait import NOBODY

@@ -10,7 +10,6 @@ An operation takes the lock once: partner? (buffer?) else queue; it waits and wa
 
 from _thread import get_ident
 
-from upycsp import load
 from cspcore.channel import (
     POISON,
     READ,
@@ -22,7 +21,7 @@ from cspcore.channel import (
 )
 from cspcore.choice import End, WriteGuard, title
 from cspcore.errors import PoisonException
-from upycsp.wait import NOBODY, lock, own, wake_chain
+from upycsp.wait import NOBODY, load, lock, own, wake_chain
 
 _READ = const(0)  # as cspcore's READ and WRITE, without looking them up in each operation
 _WRITE = const(1)
@@ -85,7 +84,7 @@ class ReadEnd(End):
         return me
 
     def within(self, ms):
-        """As a call, but within ms: else TimeoutError, and nothing was read. 0 or less: one try."""
+        """A call of at most ms: else TimeoutError, and nothing was read. 0 or less: one try."""
         return load("upycsp.within").read(self, ms)
 
     def __iter__(self):

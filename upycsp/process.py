@@ -12,7 +12,6 @@ Threads are kept: a process that ends leaves its thread to the next one (uthread
 
 from _thread import get_ident
 
-import upycsp
 from uthreading import kept
 from uthreading.report import report as report_exception
 from cspcore.channel import POISON, READ, WAITING, Offer, const, end_before, forget
@@ -33,7 +32,7 @@ from cspcore.process import (
     unchanged,
 )
 from upycsp import wait
-from upycsp.wait import Given, lock, offers, own, wake_chain
+from upycsp.wait import Given, load_all, lock, offers, own, wake_chain
 
 _WATCH_MS = 500
 
@@ -118,7 +117,7 @@ class Process(BaseProcess, Runnable):
             _alive.add(self)
         try:
             if not _loaded:
-                upycsp._load_all()
+                load_all()
                 _loaded = True
             kept.start(self.perform, self._tell)
         except BaseException as er:
@@ -392,12 +391,12 @@ class Parallel(Group, Runnable):
             for i in range(len(members)):
                 m = members[i]
                 if not isinstance(m, Process):
-                    if isinstance(m, End):
-                        members[i] = o = Offer(m._channel, READ)
-                        pending = None
-                    else:
+                    if isinstance(m, WriteGuard):  # which may be an End, too
                         members[i] = o = WriteGuard(m.channel, m.pending)
                         pending = m.pending
+                    else:
+                        members[i] = o = Offer(m._channel, READ)
+                        pending = None
                     self.left += 1
                     party = self.post(o, pending)
                     if party is not None:

@@ -22,6 +22,8 @@ _LOOK = 100  # slices between two looks of the watchdog
 look = None  # the watchdog, where the main thread has to call it
 
 lock = allocate_lock()
+_loading = allocate_lock()
+_LATE = ("cspcore.masked",)  # what has no name among upycsp's
 offers = {}  # ident -> the thread's own offer; guarded by lock
 
 
@@ -145,3 +147,31 @@ def wake_chain(party):
         party.next = None  # before it is woken: then the offer is its thread's again
         party.wake()
         party = n
+
+
+def load(module):
+    """Load a module that is loaded late, by whichever thread needs it first."""
+    with _loading:
+        return __import__(module, None, None, ("*",))
+
+
+def load_all():
+    """Load what threads may need, before the first is started.
+
+    Loading a module in one thread while another asks for it fails, or worse where there is no GIL.
+    Where memory is not scarce, that is also what operations load when they first need it, under a
+    lock; and of plugnplay all, which is much, only if it is used and where nothing (a GIL,
+    CPython's locks) helps.
+    """
+    import upycsp
+
+    names = upycsp.every()
+    if sys.platform != "esp32":
+        names += upycsp.every(upycsp.LATE)
+        for name in _LATE:
+            __import__(name)
+    for name in names:
+        getattr(upycsp, name)
+    if sys.platform != "esp32" and not _CPYTHON:
+        for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
+            getattr(sys.modules.get(name), "*", None)  # its __getattr__ loads all then

@@ -30,9 +30,10 @@ import uthreading  # noqa: E402
 import upycsp  # noqa: E402
 
 uthreading._load_all()
-upycsp._load_all()
 from uthreading import clock, kept, thread  # noqa: E402
 from upycsp import aio, channel, plugnplay, wait  # noqa: E402, F401
+
+wait.load_all()
 from cspcore import verify  # noqa: E402, F401
 
 fake_thread.uninstall()

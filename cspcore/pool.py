@@ -1,0 +1,162 @@
+"""Farms and pmap: one function, done by several processes at once. Written once for all libraries.
+
+A farm is a manager and n workers. The manager alone reads the input and writes the output. It
+reads a value only while a worker is free, and numbers it; so nothing is held but what workers do,
+and, in order, results that are waiting for an earlier one. When the input has ended it waits for
+the workers and writes what they have done, before it poisons the output.
+
+             +---> jobs ---> work
+    cin ---> manage          ...  n of them
+    cout <--      <--- done <--- work
+"""
+
+from cspcore.errors import PoisonException
+from cspcore.process import NO_MEMORY
+
+FAILURES = ("end", "report")
+
+
+class Failure:
+    """What a farm writes for a value whose function has raised an exception."""
+
+    def __init__(self, value, exception):
+        self.value = value
+        self.exception = exception
+
+    def __repr__(self):
+        return "<Failure of %r: %r>" % (self.value, self.exception)
+
+
+def _check(function, n):
+    if not callable(function):
+        raise TypeError("a function is expected")
+    if n < 1:
+        raise ValueError("at least one worker is needed")
+
+
+async def call(function, value):
+    return function(value)
+
+
+async def call_any(function, value):
+    """The same of a function that may be an async def."""
+    v = function(value)
+    if hasattr(v, "send") and hasattr(v, "throw"):
+        v = await v
+    return v
+
+
+# What follows is for a library whose operations are awaited; call: one of the two above.
+
+
+def farms(csp, call):
+    """Its Farm."""
+    process = csp.process
+
+    @process
+    async def work(jobs, done, function, reports):
+        while True:
+            k, v = await jobs()
+            try:
+                result = await call(function, v)
+            except Exception as er:
+                if not reports or isinstance(er, PoisonException):
+                    raise
+                result = Failure(v, NO_MEMORY if isinstance(er, MemoryError) else er)
+            await done((k, result))
+
+    @process
+    async def manage(cin, cout, jobs, done, n, ordered):
+        either = csp.Alternative(done, cin)
+        read = written = 0  # how many values, how many results
+        free = n
+        ended = False
+        early = {}  # results that wait for earlier ones
+        while free < n or not ended:
+            if ended or not free or read - written >= 2 * n:
+                g, v = done, await done()
+            else:
+                try:
+                    g, v = await either.select()
+                except PoisonException:  # if it is that of a dead worker, done will tell
+                    ended = True
+                    continue
+            if g is cin:
+                await jobs((read, v))
+                read += 1
+                free -= 1
+                continue
+            free += 1
+            k, v = v
+            if not ordered:
+                written += 1
+                await cout(v)
+                continue
+            early[k] = v
+            while written in early:
+                v = early.pop(written)
+                written += 1
+                await cout(v)
+        raise PoisonException("the input has ended")
+
+    @process
+    async def farm(cin, cout, function, n, ordered, reports):
+        jobs = csp.Channel("jobs")
+        done = csp.Channel("done")
+        workers = [work(jobs.read, done.write, function, reports) for _ in range(n)]
+        await csp.Parallel(manage(cin, cout, jobs.write, done.read, n, ordered), *workers)
+
+    def Farm(function, n, ordered=True, failures="end"):
+        """Makes a process function of cin and cout: function(v) for each value, by n workers.
+
+        ordered: results come in the order of their values. failures: an exception of the function
+        ends the farm, or its Failure is the result.
+        """
+        _check(function, n)
+        if failures not in FAILURES:
+            raise ValueError("failures end a farm or are reported: 'end' or 'report'")
+        return lambda cin, cout: farm(cin, cout, function, n, ordered, failures == "report")
+
+    return Farm
+
+
+def maps(csp, call):
+    """Its pmap."""
+    process = csp.process
+
+    @process
+    async def feed(cout, values):
+        k = 0
+        for v in values:
+            await cout((k, v))
+            k += 1
+        cout.poison()
+
+    @process
+    async def collect(cin, function):
+        results = []
+        async for k, v in cin:
+            results.append((k, await call(function, v)))
+        return results
+
+    @process
+    async def mapped(function, values, n):
+        jobs = csp.Channel("jobs")
+        workers = [collect(jobs.read, function) for _ in range(n)]
+        parts = (await csp.Parallel(feed(jobs.write, values), *workers))[1:]
+        if None in parts:
+            raise PoisonException("the function met poison")
+        results = [None] * sum([len(part) for part in parts])
+        for part in parts:
+            for k, v in part:
+                results[k] = v
+        return results
+
+    def pmap(function, values, n):
+        """A process: its result is the list of function(v) for each value, at most n at once."""
+        _check(function, n)
+        if hasattr(values, "__len__"):
+            n = min(n, len(values) or 1)
+        return mapped(function, iter(values), n)
+
+    return pmap

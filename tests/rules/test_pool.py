@@ -1,0 +1,373 @@
+"""Farms and pmap: each value is worked on once, and its result comes out once."""
+
+import csp
+
+from rules_support import (
+    AWAITABLE,
+    LIB,
+    POISONED,
+    Log,
+    asyncio,
+    collect,
+    give_from,
+    idle,
+    join,
+    par,
+    raises,
+    sentence,
+    settle,
+    sleep_ms,
+    take,
+    until,
+)
+
+Farm = csp.pool.Farm
+pmap = csp.pool.pmap
+HEAP = "8M"
+
+
+@csp.process
+async def gives(cout, values):
+    for v in values:
+        await cout(v)
+    cout.poison()
+
+
+@csp.process
+async def takes_all(cin):
+    values = []
+    async for v in cin:
+        values.append(v)
+    return values
+
+
+def double(v):
+    return 2 * v
+
+
+async def through(make, values):
+    """What comes out of a farm; its channels are poisoned then."""
+    a, b = csp.Channel("a"), csp.Channel("b")
+    got = (await par(gives(a.write, values), make(a.read, b.write), takes_all(b.read)))[2]
+    assert a.poisoned and b.poisoned and idle(a, b)
+    return got
+
+
+async def test_a_farm_keeps_the_order_of_values():
+    for n in (1, 2, 5):
+        for values in ((), (1,), range(40)):
+            assert await through(Farm(double, n), values) == [2 * v for v in values]
+
+
+async def test_a_farm_that_keeps_no_order_loses_and_doubles_nothing():
+    for n in (1, 4):
+        got = await through(Farm(double, n, ordered=False), range(100))
+        assert sorted(got) == [2 * v for v in range(100)]
+
+
+async def test_a_farm_has_all_kinds_of_values():
+    values = [None, (1, 2), [3], "x", csp.PoisonException]
+    got = await through(Farm(lambda v: v, 2), values)
+    assert len(got) == len(values)
+    for v, w in zip(got, values):
+        assert v is w
+
+
+async def test_a_farm_is_used_again_and_several_times_at_once():
+    farm = Farm(double, 2)
+    assert await through(farm, range(5)) == [0, 2, 4, 6, 8]
+    a, b, c = [csp.Channel(n) for n in "abc"]
+    got = await par(
+        gives(a.write, range(20)),
+        farm(a.read, b.write),
+        farm(b.read, c.write),
+        takes_all(c.read),
+    )
+    assert got[3] == [4 * v for v in range(20)]
+
+
+class Gates:
+    """A function that waits for its value to be let through; by threads or by coroutines."""
+
+    def __init__(self):
+        self.began = Log()
+        self.open = Log()
+
+    async def work(self, v):
+        self.began.add(v)
+        while not self.open.has(v):
+            await sleep_ms(1)
+        return v
+
+
+async def test_so_many_values_are_worked_on_at_once():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    gates = Gates()
+    h = csp.Spawn(Farm(gates.work, 3)(a.read, b.write))
+    giver = csp.Spawn(give_from(a.write, range(5)))
+    await until(lambda: gates.began.count() == 3)
+    await settle()
+    assert sorted(gates.began.items()) == [0, 1, 2] and a.queue_len() == 1
+    gates.open.add(1)
+    await until(lambda: gates.began.count() == 4)
+    assert gates.began.items()[3] == 3 and not b.queue_len()
+    gates.open.add(0)
+    assert [await b.read(), await b.read()] == [0, 1]
+    for v in (2, 3, 4):
+        gates.open.add(v)
+    assert [await b.read(), await b.read(), await b.read()] == [2, 3, 4]
+    await join(giver)
+    a.poison()
+    await join(h)
+    assert b.poisoned
+
+
+async def test_results_out_of_order_come_when_they_are_there():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    gates = Gates()
+    h = csp.Spawn(Farm(gates.work, 3, ordered=False)(a.read, b.write))
+    giver = csp.Spawn(give_from(a.write, range(3)))
+    await until(lambda: gates.began.count() == 3)
+    for v in (2, 0, 1):
+        gates.open.add(v)
+        assert await b.read() == v
+    await join(giver)
+    b.poison()
+    a.poison()
+    await join(h)
+
+
+async def test_a_slow_value_holds_back_no_more_than_twice_the_workers():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    gates = Gates()
+    for v in range(1, 20):
+        gates.open.add(v)
+    h = csp.Spawn(Farm(gates.work, 3)(a.read, b.write))
+    giver = csp.Spawn(give_from(a.write, range(20)))
+    await until(lambda: gates.began.count() == 6)
+    await settle()
+    assert gates.began.count() == 6 and not b.queue_len()
+    gates.open.add(0)
+    got = []
+    for _ in range(20):
+        got.append(await b.read())
+    assert got == list(range(20))
+    await join(giver)
+    a.poison()
+    await join(h)
+
+
+# Failure
+
+
+def fails_at_3(v):
+    if v == 3:
+        raise ValueError("three")
+    return v
+
+
+async def test_an_exception_ends_the_farm():
+    for ordered in (True, False):
+        a, b = csp.Channel("a"), csp.Channel("b")
+        log = Log()
+        with raises(ValueError) as e:
+            await par(
+                gives(a.write, range(100)),
+                Farm(fails_at_3, 2, ordered)(a.read, b.write),
+                collect(b.read, log),
+            )
+        assert str(e.value) == "three"
+        assert a.poisoned and b.poisoned and idle(a, b)
+        got = log.items()
+        assert len(set(got)) == len(got) <= 5 and 3 not in got
+
+
+async def test_a_failure_is_reported_in_its_place_and_the_farm_goes_on():
+    got = await through(Farm(fails_at_3, 2, failures="report"), range(7))
+    failure = got.pop(3)
+    assert got == [0, 1, 2, 4, 5, 6]
+    assert isinstance(failure, csp.pool.Failure)
+    assert failure.value == 3 and isinstance(failure.exception, ValueError)
+    assert "3" in repr(failure) and "three" in repr(failure)
+
+
+async def test_all_may_fail():
+    def fails(v):
+        raise KeyError(v)
+
+    got = await through(Farm(fails, 3, False, "report"), range(20))
+    assert sorted([f.value for f in got]) == list(range(20))
+
+
+async def test_a_function_that_meets_poison_ends_the_farm():
+    def meets_poison(v):
+        raise csp.PoisonException("elsewhere")
+
+    for failures in ("end", "report"):
+        assert await through(Farm(meets_poison, 2, failures=failures), range(4)) == []
+
+
+# Poison
+
+
+async def test_values_that_are_worked_on_when_the_input_ends_come_out():
+    for ordered in (True, False):
+        for end in ("poison", "close"):
+            a, b = csp.Channel("a"), csp.Channel("b")
+            gates = Gates()
+            h = csp.Spawn(Farm(gates.work, 3, ordered)(a.read, b.write))
+            for v in range(3):
+                await a.write(v)
+            await until(lambda: gates.began.count() == 3)
+            getattr(a, end)()
+            await settle()
+            assert not b.poisoned
+            for v in range(3):
+                gates.open.add(v)
+            got = [await b.read(), await b.read(), await b.read()]
+            assert sorted(got) == [0, 1, 2]
+            with raises(csp.PoisonException):
+                await b.read()
+            await join(h)
+
+
+async def test_poison_of_the_output_reaches_the_input():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    b.poison()
+    await par(give_from(a.write, range(1000)), Farm(double, 3)(a.read, b.write))
+    assert a.poisoned
+
+
+async def test_poison_of_an_idle_farm_ends_it():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    h = csp.Spawn(Farm(double, 3)(a.read, b.write))
+    reader = csp.Spawn(take(b.read))
+    await until(lambda: a.queue_len() == b.queue_len() == 1)
+    a.poison()
+    await join(h)
+    assert await join(reader) == POISONED
+
+
+def test_an_idle_farm_is_a_deadlock():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    with raises(csp.DeadlockError) as e:
+        csp.run(Farm(double, 2)(a.read, b.write))
+    assert "manage reads done or reads a" in str(e.value)
+
+
+# pmap
+
+
+async def test_pmap_gives_the_results_in_order():
+    for n in (1, 3, 100):
+        for values in ([], [5], range(30), "abc", [(1, 2), [3], None]):
+            assert await pmap(lambda v: [v], values, n) == [[v] for v in values]
+
+
+async def test_pmap_takes_any_iterable():
+    def numbers():
+        for i in range(10):
+            yield i
+
+    assert await pmap(double, numbers(), 3) == [2 * i for i in range(10)]
+
+
+async def test_pmap_works_on_so_many_values_at_once():
+    gates = Gates()
+    h = csp.Spawn(maps(gates, 6, 2))
+    for v in range(6):
+        await until(lambda: gates.began.count() == min(6, v + 2))
+        await settle()
+        assert gates.began.count() == min(6, v + 2)
+        gates.open.add(v)
+    assert await join(h) == list(range(6))
+
+
+@csp.process
+async def maps(gates, count, n):
+    return await pmap(gates.work, range(count), n)
+
+
+async def test_pmap_raises_what_the_function_raises():
+    done = Log()
+
+    def fails(v):
+        if v == 3:
+            raise ValueError("three")
+        done.add(v)
+
+    with raises(ValueError) as e:
+        await pmap(fails, range(1000), 3)
+    assert str(e.value) == "three"
+    assert done.count() < 900
+
+
+async def test_pmap_raises_what_the_values_raise():
+    def numbers():
+        yield 1
+        raise KeyError("no more")
+
+    with raises(KeyError):
+        await pmap(double, numbers(), 3)
+
+
+async def test_pmap_of_a_function_that_meets_poison_has_no_result():
+    def meets_poison(v):
+        if v == 2:
+            raise csp.PoisonException("elsewhere")
+
+    assert await pmap(meets_poison, range(4), 2) is None
+
+
+async def test_bad_use_of_farms_and_pmap_raises_at_once():
+    for make in (lambda f, n: Farm(f, n), lambda f, n: pmap(f, [1], n)):
+        with raises(ValueError) as e:
+            make(double, 0)
+        assert sentence(e.value)
+        with raises(TypeError) as e:
+            make(7, 1)
+        assert sentence(e.value)
+    with raises(ValueError) as e:
+        Farm(double, 1, failures="ignore")
+    assert sentence(e.value)
+    with raises(TypeError):
+        pmap(double, 7, 1)
+
+
+if AWAITABLE:
+
+    async def test_the_function_may_use_channels():
+        ch = csp.Channel("ch")
+
+        @csp.process
+        async def answers(cin, n):
+            total = 0
+            for _ in range(n):
+                total += await cin()
+            return total
+
+        async def tells(v):
+            await ch.write(v)
+            return v
+
+        got = await csp.Parallel(answers(ch.read, 10), pmap(tells, range(10), 3))
+        assert got == [45, list(range(10))]
+
+
+if LIB == "uapycsp":
+
+    async def test_cancelling_pmap_ends_its_workers():
+        ended = []
+
+        async def slow(v):
+            try:
+                await sleep_ms(60000)
+            finally:
+                ended.append(v)
+
+        h = csp.Spawn(pmap(slow, range(10), 3))
+        await settle()
+        h.cancel()
+        with raises(asyncio.CancelledError):
+            await h
+        assert sorted(ended) == [0, 1, 2]
