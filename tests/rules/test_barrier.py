@@ -377,7 +377,7 @@ async def test_a_barrier_needs_a_party():
 async def test_a_plain_barrier_and_a_bucket_are_no_guards():
     for x in (Barrier(1), Bucket()):
         with raises(TypeError):
-            csp.Alternative(x)
+            csp.Alternative(x)  # pyright: ignore
 
 
 # Deadlock

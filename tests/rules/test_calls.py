@@ -306,7 +306,7 @@ async def test_a_server_end_may_stand_in_a_parallel():
 
 async def test_the_client_end_is_no_guard():
     with raises(TypeError):
-        csp.Alternative(CallChannel().call)
+        csp.Alternative(CallChannel().call)  # pyright: ignore
 
 
 # Poison and failure

@@ -80,7 +80,7 @@ async def test_a_cancelled_select_gives_back_what_it_chose():
         ch = csp.BufferedChannel("c", 1, overflow)
         other = csp.Channel("other")
         task = asyncio.get_event_loop().create_task(
-            csp.Alternative(other.read, ch.read).select()
+            csp.Alternative(other.read, ch.read).select()  # pyright: ignore
         )
         await until(lambda: ch.queue_len() == 1)
         await ch.write("chosen")

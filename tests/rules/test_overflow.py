@@ -211,7 +211,7 @@ async def test_the_attribute_says_how_it_overflows():
 async def test_an_unknown_overflow_is_a_value_error():
     for overflow in ("", "drop", "BLOCK", None, True, 0, [], b"block"):
         with raises(ValueError) as e:
-            csp.BufferedChannel("c", 2, overflow)
+            csp.BufferedChannel("c", 2, overflow)  # pyright: ignore
         assert sentence(e.value)
 
 

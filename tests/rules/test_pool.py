@@ -328,10 +328,10 @@ async def test_bad_use_of_farms_and_pmap_raises_at_once():
             make(7, 1)
         assert sentence(e.value)
     with raises(ValueError) as e:
-        Farm(double, 1, failures="ignore")
+        Farm(double, 1, failures="ignore")  # pyright: ignore
     assert sentence(e.value)
     with raises(TypeError):
-        pmap(double, 7, 1)
+        pmap(double, 7, 1)  # pyright: ignore
 
 
 if AWAITABLE:

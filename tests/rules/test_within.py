@@ -229,15 +229,15 @@ async def test_bad_limits_raise():
     ch = csp.Channel("c")
     for bad in (None, "1", [], ch):
         with raises(TypeError):
-            await ch.read.within(bad)
+            await ch.read.within(bad)  # pyright: ignore
         with raises(TypeError):
-            await ch.write.within(bad, 1)
+            await ch.write.within(bad, 1)  # pyright: ignore
     with raises(TypeError):
-        await ch.read.within()
+        await ch.read.within()  # pyright: ignore
     with raises(TypeError):
-        await ch.write.within(5)
+        await ch.write.within(5)  # pyright: ignore
     with raises(TypeError):
-        await ch.read.within(5, "value")
+        await ch.read.within(5, "value")  # pyright: ignore
     assert idle(ch)
 
 

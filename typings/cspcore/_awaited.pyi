@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Gener
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from cspcore.choice import BaseGuard, LikeGuard, Ready, WriteGuard
+from cspcore.choice import BaseGuard, LikeGuard, Overflow, Ready, WriteGuard
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -19,12 +19,14 @@ class Operation(Awaitable[_T_co], Protocol[_T_co]):
 
 class ReadEnd(BaseGuard[_T_co]):
     def __call__(self) -> Operation[_T_co]: ...
+    def within(self, ms: float) -> Awaitable[_T_co]: ...
     def __aiter__(self) -> AsyncIterator[_T_co]: ...
     def channel(self) -> BaseChannel[Any]: ...
     def poison(self) -> Awaitable[None]: ...
 
 class WriteEnd(Generic[_T_contra]):
     def __call__(self, value: _T_contra) -> Operation[int]: ...
+    def within(self, ms: float, value: _T_contra) -> Awaitable[int]: ...
     def alt_pending_write(self, value: _T_contra) -> WriteGuard: ...
     def channel(self) -> BaseChannel[Any]: ...
     def poison(self) -> Awaitable[None]: ...
@@ -50,8 +52,13 @@ class Channel(BaseChannel[_T]):
 
 class BufferedChannel(BaseChannel[_T]):
     capacity: int | None
+    overflow: Overflow
     def __init__(
-        self, name: object = "", capacity: int | None = None, external: bool = False
+        self,
+        name: object = "",
+        capacity: int | None = None,
+        overflow: Overflow = "block",
+        external: bool = False,
     ) -> None: ...
 
 class _Poisonable(Protocol):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from cspcore.choice import BaseGuard, LikeGuard, Ready, WriteGuard
+from cspcore.choice import BaseGuard, LikeGuard, Overflow, Ready, WriteGuard
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -16,6 +16,7 @@ _P = ParamSpec("_P")
 
 class ReadEnd(BaseGuard[_T_co]):
     def __call__(self) -> _T_co: ...
+    def within(self, ms: float) -> _T_co: ...
     def __iter__(self) -> Iterator[_T_co]: ...
     def __next__(self) -> _T_co: ...
     def channel(self) -> BaseChannel[Any]: ...
@@ -23,6 +24,7 @@ class ReadEnd(BaseGuard[_T_co]):
 
 class WriteEnd(Generic[_T_contra]):
     def __call__(self, value: _T_contra) -> int: ...
+    def within(self, ms: float, value: _T_contra) -> int: ...
     def alt_pending_write(self, value: _T_contra) -> WriteGuard: ...
     def channel(self) -> BaseChannel[Any]: ...
     def poison(self) -> None: ...
@@ -48,8 +50,13 @@ class Channel(BaseChannel[_T]):
 
 class BufferedChannel(BaseChannel[_T]):
     capacity: int | None
+    overflow: Overflow
     def __init__(
-        self, name: object = "", capacity: int | None = None, external: bool = False
+        self,
+        name: object = "",
+        capacity: int | None = None,
+        overflow: Overflow = "block",
+        external: bool = False,
     ) -> None: ...
 
 class _Poisonable(Protocol):

@@ -1,11 +1,12 @@
 # What the libraries' alternatives share. `_V_co` is what choosing a guard gives: what a read end
 # reads, 0 for a write guard, None for Skip and Timer.
 
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 _V_co = TypeVar("_V_co", covariant=True)
 
 Ready = list[Any] | tuple[Any, ...]  # a truth value for each guard
+Overflow = Literal["block", "keep_oldest", "keep_newest"]
 
 class Scheduler(Protocol):
     """The alternative that a guard of one's own is enabled in."""

@@ -1,3 +1,5 @@
+from asyncio import TimeoutError as TimeoutError
+
 from cspcore._awaited import CSP as CSP
 from cspcore._awaited import Alternative as Alternative
 from cspcore._awaited import BufferedChannel as BufferedChannel
@@ -15,4 +17,6 @@ from cspcore.choice import Timer as Timer
 from cspcore.errors import ChannelPoisonException as ChannelPoisonException
 from cspcore.errors import DeadlockError as DeadlockError
 from cspcore.errors import PoisonException as PoisonException
+from uapycsp import meeting as meeting
 from uapycsp import plugnplay as plugnplay
+from uapycsp import pool as pool

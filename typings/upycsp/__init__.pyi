@@ -1,3 +1,5 @@
+from builtins import TimeoutError as TimeoutError
+
 from cspcore._plain import CSP as CSP
 from cspcore._plain import Alternative as Alternative
 from cspcore._plain import BufferedChannel as BufferedChannel
@@ -16,4 +18,6 @@ from cspcore.errors import ChannelPoisonException as ChannelPoisonException
 from cspcore.errors import DeadlockError as DeadlockError
 from cspcore.errors import PoisonException as PoisonException
 from upycsp import aio as aio
+from upycsp import meeting as meeting
 from upycsp import plugnplay as plugnplay
+from upycsp import pool as pool

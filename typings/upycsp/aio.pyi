@@ -1,3 +1,5 @@
+from builtins import TimeoutError as TimeoutError
+
 from cspcore._awaited import CSP as CSP
 from cspcore._awaited import Alternative as Alternative
 from cspcore._awaited import BufferedChannel as BufferedChannel
@@ -15,4 +17,6 @@ from cspcore.choice import Timer as Timer
 from cspcore.errors import ChannelPoisonException as ChannelPoisonException
 from cspcore.errors import DeadlockError as DeadlockError
 from cspcore.errors import PoisonException as PoisonException
+from upycsp import aio_meeting as meeting
 from upycsp import aio_plugnplay as plugnplay
+from upycsp import aio_pool as pool

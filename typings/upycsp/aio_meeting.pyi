@@ -1,0 +1,1 @@
+from uapycsp.meeting import *
