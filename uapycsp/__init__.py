@@ -35,6 +35,8 @@ _attrs = {
     "ChannelPoisonException": "cspcore.errors",
     "DeadlockError": "cspcore.errors",
     "TimeoutError": "uapycsp.within",
+    "At": "uapycsp.timers",
+    "Every": "uapycsp.timers",
 }
 
 __all__ = tuple(_attrs) + ("plugnplay",)
@@ -43,7 +45,7 @@ __all__ = tuple(_attrs) + ("plugnplay",)
 def __getattr__(name):
     if name == "_lazy":
         return True
-    if name in ("channel", "buffered", "alternative", "wait", "spawn", "watch", "within",
+    if name in ("channel", "buffered", "alternative", "wait", "spawn", "watch", "within", "timers",
                 "plugnplay"):
         return __import__("uapycsp." + name, None, None, ("*",))
     module = _attrs.get(name)
@@ -69,4 +71,5 @@ try:
     __import__("uapycsp")._lazy
 except AttributeError:
     _load_all()
+    __import__("uapycsp.timers")
     __import__("uapycsp.plugnplay")

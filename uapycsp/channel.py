@@ -87,7 +87,7 @@ class ReadEnd(End):
     __call__ = csp_read
 
     def within(self, ms):
-        """As a call, but within ms: else TimeoutError, and nothing was read. 0 or less: one try."""
+        """As a call, within ms: else TimeoutError, and nothing was read. 0 or less: one try."""
         from uapycsp.within import read
 
         return read(self, ms)

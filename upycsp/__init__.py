@@ -43,13 +43,16 @@ _attrs = {
 # These cost nothing until they are used, also when threads run.
 _late_attrs = {
     "TimeoutError": "upycsp.within",
+    "At": "upycsp.timers",
+    "Every": "upycsp.timers",
 }
 
 # What operations load when they first need it.
-_late = ("cspcore.masked", "upycsp.within")
+_late = ("cspcore.masked", "upycsp.within", "upycsp.timers")
 _loading = allocate_lock()
 _modules = (
-    "channel", "buffered", "alternative", "wait", "within", "plugnplay", "aio", "aio_plugnplay"
+    "channel", "buffered", "alternative", "wait", "within", "timers", "plugnplay", "aio",
+    "aio_plugnplay",
 )
 __all__ = tuple(_attrs) + tuple(_late_attrs) + ("plugnplay",)
 
@@ -111,4 +114,5 @@ except AttributeError:
     for _name in _late_attrs:
         if _name not in globals():
             __getattr__(_name)
+    __import__("upycsp.timers")
     __import__("upycsp.plugnplay")

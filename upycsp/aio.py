@@ -34,7 +34,8 @@ _upycsp = sys.modules["upycsp"]
 __all__ = (
     "Channel", "BufferedChannel", "poison_channel", "Alternative", "Guard", "Skip", "Timer",
     "process", "Parallel", "Sequence", "Spawn", "run", "run_CSP", "CSP", "PoisonException",
-    "ChannelPoisonException", "DeadlockError", "TimeoutError", "plugnplay",  # noqa: F822
+    "ChannelPoisonException", "DeadlockError", "TimeoutError", "At", "Every",  # noqa: F822
+    "plugnplay",  # noqa: F822
 )
 
 if sys.implementation.name == "micropython":
@@ -325,13 +326,12 @@ def __getattr__(name):
         from upycsp import aio_plugnplay
 
         return aio_plugnplay
-    if name in _upycsp._late_attrs:
+    if name == "timers" or name in _upycsp._late_attrs:
         return getattr(_upycsp, name)
     raise AttributeError(name)
 
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets them at once.
 if not hasattr(_upycsp, "_lazy"):
-    plugnplay = __getattr__("plugnplay")
-    for name in _upycsp._late_attrs:
-        globals()[name] = __getattr__(name)
+    for _name in tuple(_upycsp._late_attrs) + ("timers", "plugnplay"):
+        globals()[_name] = __getattr__(_name)

@@ -85,7 +85,7 @@ class ReadEnd(End):
         return me
 
     def within(self, ms):
-        """As a call, but within ms: else TimeoutError, and nothing was read. 0 or less: one try."""
+        """As a call, within ms: else TimeoutError, and nothing was read. 0 or less: one try."""
         return load("upycsp.within").read(self, ms)
 
     def __iter__(self):

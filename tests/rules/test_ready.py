@@ -349,7 +349,7 @@ async def stuck_or_told(alt, ready, cout):
 
 @csp.process
 async def buffer_of(cin, request, cout, size, n):
-    """The bounded buffer of the books: input when there is room, output when there is something."""
+    """The bounded buffer of the books: reads while there is room, gives while it holds any."""
     held = []
     alt = csp.Alternative(cin, request)
     while n:

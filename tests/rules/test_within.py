@@ -1,4 +1,4 @@
-"""Time limits: an end's within gives its value in time, or TimeoutError and nothing has happened."""
+"""Time limits: within gives a value in time, or TimeoutError and nothing has happened."""
 
 import csp
 
