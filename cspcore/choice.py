@@ -192,7 +192,7 @@ class Choice:
             self.disable_all()
         o = self._offers[i]
         if o is None:
-            return self._value, None
+            return _happen(self, i), None
         if o.op == READ:
             return o.channel.take()
         # As in take, the pair is made before anything happens.
@@ -259,11 +259,18 @@ class Choice:
         """After the wait: the value of the chosen guard; PoisonException if its channel ended."""
         o = self._offers[self._chosen]
         if o is None:
-            v = self._value
-            self._value = None
-            return v
+            return _happen(self, self._chosen)
         v = o.value
         o.value = WAITING
         if v is POISON:
             raise PoisonException("channel is poisoned")
         return v if o.op == READ else 0
+
+
+def _happen(choice, i):
+    # The value of a guard that is no channel operation. Some of the library's own are told that
+    # the selection ends with them, and answer with their value.
+    v = choice._value
+    choice._value = None
+    g = choice.guards[i]
+    return g._happened(v) if hasattr(g, "_happened") else v

@@ -1,47 +1,6 @@
 """Processes of plugnplay that depend on time; all times are in milliseconds."""
 
-try:
-    from time import ticks_add, ticks_diff, ticks_ms
-except ImportError:
-    import time
-
-    def ticks_ms():
-        return int(time.monotonic() * 1000)
-
-    def ticks_add(t, ms):
-        return t + ms
-
-    def ticks_diff(a, b):
-        return a - b
-
-
-_LONGEST_MS = 1 << 27  # a quarter of what ticks_diff spans on a board: a day and a half
-
-
-class Beat:
-    """Moments interval_ms apart, which do not drift: each is counted from the one before."""
-
-    def __init__(self, interval_ms):
-        self.start(interval_ms)
-
-    def start(self, interval_ms):
-        """Count anew, from now on."""
-        if not 0 < interval_ms <= _LONGEST_MS:
-            raise ValueError("an interval is 1 to %d ms" % _LONGEST_MS)
-        self.interval_ms = interval_ms
-        self.due = ticks_add(ticks_ms(), interval_ms)
-
-    def rest_ms(self):
-        """How long it is to the moment; not positive if it has come."""
-        return ticks_diff(self.due, ticks_ms())
-
-    def skip(self):
-        """On to the next moment that has not come yet."""
-        late = -self.rest_ms()
-        if late < -self.interval_ms or late > _LONGEST_MS:  # after so long the ticks tell nothing
-            self.start(self.interval_ms)
-        elif late >= 0:
-            self.due = ticks_add(self.due, late - late % self.interval_ms + self.interval_ms)
+from cspcore.timers import Beat
 
 
 def build(csp):
@@ -49,6 +8,7 @@ def build(csp):
     process = csp.process
     Alternative = csp.Alternative
     Timer = csp.Timer
+    clock = csp.timers
 
     @process
     async def FixedDelay(cin, cout, delay_ms):
@@ -60,7 +20,7 @@ def build(csp):
 
     @process
     async def Regulate(cin, cout, interval_ms, reset=None):
-        beat = Beat(interval_ms)
+        beat = Beat(clock, interval_ms)
         timer = Timer(ms=interval_ms)
         alt = Alternative(timer, cin) if reset is None else Alternative(reset, timer, cin)
         v = None
@@ -77,7 +37,7 @@ def build(csp):
 
     @process
     async def Sampler(cin, cout, interval_ms):
-        beat = Beat(interval_ms)
+        beat = Beat(clock, interval_ms)
         timer = Timer(ms=interval_ms)
         alt = Alternative(timer, cin)
         while True:

@@ -22,10 +22,10 @@ _HOMES = (
     "uapycsp.alternative Alternative;cspcore.choice Guard Skip Timer;"
     "uapycsp.process process Parallel run run_CSP CSP;uapycsp.spawn Sequence Spawn;"
     "cspcore.errors PoisonException ChannelPoisonException DeadlockError;"
-    "uapycsp.within TimeoutError"
+    "uapycsp.within TimeoutError;uapycsp.timers At Every"
 )
 _GROUPS = "plugnplay meeting pool"
-_MODULES = _GROUPS + " channel buffered alternative wait spawn watch within"
+_MODULES = _GROUPS + " channel buffered alternative wait spawn watch within timers"
 
 
 def _every():

@@ -9,6 +9,7 @@ import inspect
 import logging
 import signal
 import threading
+import time
 from asyncio import CancelledError, TimeoutError  # noqa: F401
 from types import coroutine  # noqa: F401
 
@@ -275,6 +276,22 @@ def is_busy():
 def sleep_ms(ms):
     """asyncio.sleep, in ms."""
     return asyncio.sleep(ms / 1000)
+
+
+def ticks_ms():
+    """The running loop's time in ms, as MicroPython's ticks; without a loop Python's own time."""
+    now = asyncio.get_running_loop().time() if is_running() else time.monotonic()
+    return int(now * 1000 + 0.001)  # what was added up in ms is never the ms before
+
+
+def ticks_add(ticks, ms):
+    """So many ms later."""
+    return ticks + ms
+
+
+def ticks_diff(end, start):
+    """How many ms from start to end."""
+    return end - start
 
 
 def report(task, exception, message="exception in a task"):

@@ -28,11 +28,11 @@ _HOMES = (
     "upycsp.process process Parallel Sequence Spawn run run_CSP CSP;"
     "cspcore.errors PoisonException ChannelPoisonException DeadlockError"
 )
-LATE = "upycsp.within TimeoutError"  # what wait.load loads when it is first used
+LATE = "upycsp.within TimeoutError;upycsp.timers At Every"  # wait.load loads them on demand
 _GROUPS = "plugnplay meeting pool"
 _MODULES = (
     _GROUPS + " aio aio_plugnplay aio_meeting aio_pool awaited"
-    " channel buffered alternative wait within"
+    " channel buffered alternative wait within timers"
 )
 
 

@@ -34,7 +34,8 @@ _upycsp = sys.modules["upycsp"]
 __all__ = (
     "Channel", "BufferedChannel", "poison_channel", "Alternative", "Guard", "Skip", "Timer",
     "process", "Parallel", "Sequence", "Spawn", "run", "run_CSP", "CSP", "PoisonException",
-    "ChannelPoisonException", "DeadlockError", "TimeoutError", "plugnplay",  # noqa: F822
+    "ChannelPoisonException", "DeadlockError", "TimeoutError", "At", "Every",  # noqa: F822
+    "plugnplay",  # noqa: F822
 )
 
 if sys.implementation.name == "micropython":
@@ -326,12 +327,12 @@ _GROUPS = ("plugnplay", "meeting", "pool")
 def __getattr__(name):
     if name in _GROUPS:
         return __import__("upycsp.aio_" + name, None, None, ("*",))
-    if name in _upycsp.every(_upycsp.LATE):
+    if name == "timers" or name in _upycsp.every(_upycsp.LATE):
         return getattr(_upycsp, name)
     raise AttributeError(name)
 
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets them at once.
 if not hasattr(_upycsp, "_lazy"):
-    for name in list(_GROUPS) + _upycsp.every(_upycsp.LATE):
-        globals()[name] = __getattr__(name)
+    for _name in ["timers"] + list(_GROUPS) + _upycsp.every(_upycsp.LATE):
+        globals()[_name] = __getattr__(_name)

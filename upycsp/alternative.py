@@ -44,12 +44,14 @@ class Alternative(Choice):
                 self._interrupted(me)
                 raise
             i = self._chosen
+            if fair:
+                self._next = i + 1 if i + 1 < len(self.guards) else 0
             with lock:
                 self._me = None
                 if self._own:
                     self.disable_all()
-            if fair:
-                self._next = i + 1 if i + 1 < len(self.guards) else 0
+                    if self._offers[i] is None:
+                        return self.guards[i], self.result()  # which may tell the guard
             v = self.result()
         elif party is not None:
             party.wake()

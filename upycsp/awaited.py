@@ -4,6 +4,7 @@ They are upycsp.aio's, but for this: the ends they are given are of plain channe
 exchanged for ends of the same channels whose operations are awaited.
 """
 
+import upycsp.timers as timers  # noqa: F401
 from cspcore.process import maker
 from upycsp import aio
 from upycsp.aio import Alternative, Channel, Parallel, PoisonException, Timer  # noqa: F401

@@ -231,6 +231,29 @@ def limited(log):
 
 
 @csp.process
+async def looks_regularly(cin, log, n):
+    # Two timers that go on where they were.
+    point()
+    every = csp.Every(1)
+    at = csp.At(csp.timers.ticks_add(csp.timers.ticks_ms(), 2))
+    alt = csp.Alternative(cin, every, at)
+    moments = 0
+    while n or not moments:
+        g, v = await alt.select(ready=(n, True, moments))
+        if g is cin:
+            log.add(v)
+            n -= 1
+        elif g is every:
+            moments += v
+        point()
+
+
+def moments(log):
+    a = csp.Channel("a")
+    return [looks_regularly(a.read, log, 2), gives_late(a.write, (1, 2))], [a], [1, 2], None
+
+
+@csp.process
 async def polls(cin, log, n):
     # A look that never waits.
     point()
@@ -415,6 +438,7 @@ ALL = [
     choices_of_both,
     timers,
     limited,
+    moments,
     skips,
     buffered,
     buffered_choice,
