@@ -428,6 +428,71 @@ def close(log):
     return processes, [a, b], [1, 2, 3, 4], ANY
 
 
+@csp.process
+async def meets(barrier, end, cin, log, tag):
+    point()
+    alt = csp.Alternative(cin, end)
+    for i in range(2):
+        await barrier.sync()
+        point()
+        g, v = await alt.select()
+        log.add((tag, i))
+        point()
+
+
+def meetings(log):
+    barrier = csp.meeting.Barrier(3, "barrier")
+    ends = csp.meeting.AltingBarrier.create(3, "ends")
+    chans = [csp.Channel(str(i)) for i in range(3)]
+    processes = [meets(barrier, ends[i], chans[i].read, log, i) for i in range(3)]
+    return processes, chans, [(i, k) for i in range(3) for k in range(2)], ANY
+
+
+@csp.process
+async def asks(call, values, log):
+    point()
+    for v in values:
+        log.add(await call(v))
+        point()
+
+
+def tells_back(v):
+    return v  # no point: what a function raises is its client's
+
+
+@csp.process
+async def answers(serve):
+    point()
+    g, first = await csp.Alternative(serve).select()
+    point()
+    second = await serve.accept()
+    point()
+    second.answer(second.args[0])
+    point()
+    first.answer(first.args[0])
+    point()
+    for _ in range(2):
+        await serve(tells_back)
+        point()
+
+
+def calls(log):
+    ch = csp.meeting.CallChannel("calls")
+    processes = [
+        asks(ch.call, (1, 2), log),
+        asks(ch.call, (3, 4), log),
+        answers(ch.serve),
+    ]
+    return processes, [], [1, 2, 3, 4], ANY
+
+
+def farm(log):
+    a, b = csp.Channel("a"), csp.Channel("b")
+    made = csp.pool.Farm(tells_back, 2)
+    processes = [gives(a.write, (1, 2, 3)), made(a.read, b.write), takes(b.read, log)]
+    return processes, [a, b], [1, 2, 3], None
+
+
 ALL = [
     pair,
     pipeline,
@@ -448,6 +513,9 @@ ALL = [
     sequences,
     poison,
     close,
+    meetings,
+    calls,
+    farm,
 ]
 
 if LIB == "uapycsp":
