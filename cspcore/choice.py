@@ -247,6 +247,8 @@ class Choice:
         if o is None:
             v = self._value
             self._value = None
+            if v is POISON:  # a guard of uapycsp.bridged
+                raise PoisonException("channel is poisoned")
             return v
         v = o.value
         o.value = WAITING

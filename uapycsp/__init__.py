@@ -36,13 +36,17 @@ _attrs = {
     "DeadlockError": "cspcore.errors",
 }
 
+_modules = (
+    "channel", "buffered", "alternative", "wait", "spawn", "watch", "plugnplay",
+    "bridge", "bridged",
+)
 __all__ = tuple(_attrs) + ("plugnplay",)
 
 
 def __getattr__(name):
     if name == "_lazy":
         return True
-    if name in ("channel", "buffered", "alternative", "wait", "spawn", "watch", "plugnplay"):
+    if name in _modules:
         return __import__("uapycsp." + name, None, None, ("*",))
     module = _attrs.get(name)
     if module is None:

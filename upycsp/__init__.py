@@ -41,7 +41,10 @@ _attrs = {
     "DeadlockError": "cspcore.errors",
 }
 
-_modules = ("channel", "buffered", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay")
+_modules = (
+    "channel", "buffered", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay",
+    "bridge", "aio_bridge",
+)
 __all__ = tuple(_attrs) + ("plugnplay",)
 
 

@@ -310,11 +310,9 @@ run_CSP = CSP = run
 
 
 def __getattr__(name):
-    if name != "plugnplay":
+    if name not in ("plugnplay", "bridge"):
         raise AttributeError(name)
-    from upycsp import aio_plugnplay
-
-    return aio_plugnplay
+    return __import__("upycsp.aio_" + name, None, None, ("*",))
 
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets it at once.
