@@ -25,7 +25,7 @@ _HOMES = (
     "uapycsp.within TimeoutError;uapycsp.timers At Every"
 )
 _GROUPS = "plugnplay meeting pool"
-_MODULES = _GROUPS + " channel buffered alternative wait spawn watch within timers"
+_MODULES = _GROUPS + " channel buffered alternative wait spawn watch within timers bridge bridged"
 
 
 def _every():

@@ -135,7 +135,11 @@ class Alternative(Composed, engine.Parked, Choice):
                 self.withdraw()
             return False
         o = self._offers[i]
-        if o is not None and o.op == READ and o.value is not POISON:
+        if o is None:
+            if hasattr(self.guards[i], "undo") and self._value is not POISON:
+                self.guards[i].undo(self, self._value)
+                self._chosen = None
+        elif o.op == READ and o.value is not POISON:
             give_back(o.channel, o.value, engine.order_of(self._me))
             self._chosen = None
         return True
@@ -143,7 +147,9 @@ class Alternative(Composed, engine.Parked, Choice):
     def _wrote(self):
         # Whether the chosen guard is a write that has happened.
         i = self._chosen
-        if i is None or self._offers[i] is None:
+        if i is None:
             return False
         o = self._offers[i]
+        if o is None:
+            return hasattr(self.guards[i], "has_written") and self._value is not POISON
         return o.op != READ and o.value is not POISON

@@ -127,6 +127,9 @@ def _end(parked, chain):
 
 
 def _threads_run():
+    bridged = sys.modules.get("uapycsp.bridged")
+    if bridged is not None and (bridged.bell.waiting or bridged.bell.wishes):
+        return True  # be it a task that is no process
     kept = sys.modules.get("uthreading.kept")
     if kept is None:
         return False

@@ -712,17 +712,27 @@ _here = None  # the thread whose loop listens
 
 
 def listen():
-    """From now on other threads may `ask`."""
+    """From now on other threads may `ask`, or set the flag that this returns.
+
+    The loop calls flag.answer() then, if there is one, and again if that returns true.
+    """
     global _flag, _listener, _here
+    if core._task_queue is not _queue:
+        _new_loop()
     if _thread is not None and (_listener is None or _listener.done()):
         _here = _thread.get_ident()
         _flag = asyncio.ThreadSafeFlag()
+        _flag.answer = None
         _listener = core.create_task(_listen(_flag))
+    return _flag
 
 
 async def _listen(flag):
     while True:
         await flag.wait()
+        if flag.answer is not None and flag.answer():
+            flag.set()  # there was too little memory
+            await sleep_ms(10)
         while True:
             with _asked_lock:
                 if not _asked:

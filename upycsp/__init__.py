@@ -31,8 +31,8 @@ _HOMES = (
 LATE = "upycsp.within TimeoutError;upycsp.timers At Every"  # wait.load loads them on demand
 _GROUPS = "plugnplay meeting pool"
 _MODULES = (
-    _GROUPS + " aio aio_plugnplay aio_meeting aio_pool awaited"
-    " channel buffered alternative wait within timers"
+    _GROUPS + " aio aio_plugnplay aio_meeting aio_pool aio_bridge awaited"
+    " channel buffered alternative wait within timers bridge"
 )
 
 

@@ -325,7 +325,7 @@ _GROUPS = ("plugnplay", "meeting", "pool")
 
 
 def __getattr__(name):
-    if name in _GROUPS:
+    if name in _GROUPS or name == "bridge":
         return __import__("upycsp.aio_" + name, None, None, ("*",))
     if name == "timers" or name in _upycsp.every(_upycsp.LATE):
         return getattr(_upycsp, name)

@@ -1,0 +1,706 @@
+"""Bridges between the worlds: processes of uapycsp and asyncio's tasks here, threads there."""
+
+import csp
+import uthreading
+import upycsp
+
+from rules_support import (
+    MICROPYTHON,
+    POISONED,
+    Log,
+    asyncio,
+    block_ms,
+    choose,
+    give,
+    idle,
+    join,
+    join_all,
+    posted,
+    raises,
+    settle,
+    skip,
+    sleep_ms,
+    take,
+    until,
+    waiting_readers,
+    waiting_writers,
+)
+
+try:
+    import micropython
+except ImportError:
+    micropython = None
+
+VARIANTS = ("uapycsp",)
+
+Bridge = csp.bridge.Bridge
+N = 20000 if MICROPYTHON else 4000
+
+
+class Thread:
+    """A thread that runs f(*args) and keeps what that returns, or POISONED."""
+
+    def __init__(self, f, *args):
+        self.value = None
+        self.ended = False
+        self._f = f
+        self._args = args
+        self._thread = uthreading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        try:
+            self.value = self._f(*self._args)
+        except csp.PoisonException:
+            self.value = POISONED
+        self.ended = True
+
+    async def join(self):
+        await until(lambda: self.ended)
+        self._thread.join()
+        return self.value
+
+
+def writes(cout, first, last):
+    for v in range(first, last):
+        cout(v)
+
+
+def reads(cin, n):
+    return [cin() for _ in range(n)]
+
+
+def reads_in_order(cin):
+    n = 0
+    for v in cin:
+        if v != n:
+            return "%d came after %d" % (v, n - 1)
+        n += 1
+    return n
+
+
+# Messages
+
+
+async def test_a_thread_writes_and_a_process_reads():
+    ch = Bridge("b")
+    t = Thread(writes, ch.threads.write, 0, 50)
+    for i in range(50):
+        assert await ch.read() == i
+    await t.join()
+    assert idle(ch)
+
+
+async def test_a_process_writes_and_a_thread_reads():
+    ch = Bridge("b")
+    t = Thread(reads, ch.threads.read, 50)
+    for i in range(50):
+        assert await ch.write(i) == 0
+    assert await t.join() == list(range(50))
+    assert idle(ch)
+
+
+async def test_many_messages_go_there_and_come_back():
+    there, back = Bridge("there", capacity=50), Bridge("back", capacity=50)
+
+    def echoes(cin, cout):
+        for v in cin:
+            cout(v)
+        cout.poison()
+
+    t = Thread(echoes, there.threads.read, back.threads.write)
+
+    @csp.process
+    async def sends(cout):
+        for i in range(N):
+            await cout(i)
+        cout.poison()
+
+    h = csp.Spawn(sends(there.write))
+    n = 0
+    async for v in back.read:
+        assert v == n, (v, n)
+        n += 1
+    assert n == N
+    await join(h)
+    await t.join()
+    assert idle(there, back)
+
+
+async def test_many_on_both_sides_lose_and_double_nothing():
+    ch = Bridge("b", capacity=2)
+    log = Log()
+    each = 150
+
+    @csp.process
+    async def sends(cout, first):
+        for v in range(first, first + each):
+            await cout(v)
+
+    @csp.process
+    async def receives(cin):
+        async for v in cin:
+            log.add(v)
+
+    def receives_too(cin):
+        for v in cin:
+            log.add(v)
+
+    writers = [csp.Spawn(sends(ch.write, k * each)) for k in range(3)]
+    threads = [Thread(writes, ch.threads.write, k * each, k * each + each) for k in (3, 4, 5)]
+    readers = [csp.Spawn(receives(ch.read)) for _ in range(2)]
+    others = [Thread(receives_too, ch.threads.read) for _ in range(2)]
+    await join_all(writers)
+    for t in threads:
+        await t.join()
+    ch.write.poison()
+    await join_all(readers)
+    for t in others:
+        await t.join()
+    assert sorted(log.items()) == list(range(6 * each))
+    assert idle(ch)
+
+
+async def test_tasks_and_threads_are_served_first_come_first_served():
+    ch = Bridge("b")
+    (first,) = await waiting_readers(ch, 1)
+    second = Thread(reads, ch.threads.read, 1)
+    await until(lambda: ch.queue_len() == 2)
+    third = await posted(ch, take(ch.read), 3)
+    for v in (1, 2, 3):
+        await ch.write(v)
+    assert [await join(first), await second.join(), await join(third)] == [1, [2], 3]
+
+
+async def test_processes_of_both_libraries_talk():
+    there, back = Bridge("there"), Bridge("back")
+
+    @upycsp.process
+    def doubles(cin, cout):
+        for v in cin:
+            cout(2 * v)
+
+    t = Thread(upycsp.run, doubles(there.threads.read, back.threads.write))
+    for i in range(20):
+        await there.write(i)
+        assert await back.read() == 2 * i
+    there.poison()
+    await t.join()
+    back.poison()
+    assert idle(there, back)
+
+
+async def test_a_task_that_is_no_process_uses_a_bridge():
+    ch = Bridge("b")
+    log = Log()
+
+    async def foreign():
+        async for v in ch.tasks.read:
+            log.add(v)
+
+    task = asyncio.create_task(foreign())
+    t = Thread(writes, ch.threads.write, 0, 30)
+    await t.join()
+    ch.poison()
+    await until(task.done)
+    assert log.items() == list(range(30))
+
+
+# Endings
+
+
+async def test_poison_reaches_the_other_side():
+    for poison in lambda ch: ch.poison(), lambda ch: ch.read.poison():
+        ch = Bridge("b")
+        t = Thread(writes, ch.threads.write, 0, 1)
+        await until(lambda: ch.queue_len() == 1)
+        poison(ch)
+        assert await t.join() == POISONED
+        ch = Bridge("b")
+        readers = await waiting_readers(ch, 2)
+        t = Thread(poison, ch)
+        assert await join_all(readers) == [POISONED] * 2
+        await t.join()
+        assert idle(ch)
+
+
+async def test_close_reaches_the_other_side():
+    ch = Bridge("b")
+    (h,) = await waiting_writers(ch, (4,))
+    t = Thread(ch.close)
+    await t.join()
+    t = Thread(list, ch.threads.read)
+    assert await t.join() == [4]
+    assert await join(h) == 0
+    (h,) = await waiting_readers(Bridge("c"), 1)
+    ch = h_channel = Bridge("d")
+    h = csp.Spawn(take(ch.read))
+    await until(lambda: ch.queue_len() == 1)
+    await Thread(h_channel.close).join()
+    assert await join(h) == POISONED
+
+
+async def test_a_process_that_dies_poisons_the_other_side():
+    ch = Bridge("b")
+    t = Thread(writes, ch.threads.write, 0, 1)
+
+    @csp.process
+    async def dies(cin):
+        raise ValueError("as it should")
+
+    with raises(ValueError):
+        await csp.Parallel(dies([ch.read]))
+    assert await t.join() == POISONED
+
+    @upycsp.process
+    def dies_too(cin):
+        raise ValueError("as it should")
+
+    ch = Bridge("b")
+    (h,) = await waiting_writers(ch, (1,))
+
+    def runs():
+        try:
+            upycsp.run(dies_too(ch.threads.read))
+        except ValueError:
+            return "died"
+
+    assert await Thread(runs).join() == "died"
+    assert await join(h) == POISONED
+
+
+# Choice
+
+
+async def test_a_choice_of_a_process_loses_nothing():
+    ch, inner = Bridge("b"), csp.Channel("inner")
+    n = 300
+    t = Thread(writes, ch.threads.write, 0, n)
+
+    @csp.process
+    async def local(cout):
+        for v in range(n):
+            await cout(v)
+
+    h = csp.Spawn(local(inner.write))
+    alt = csp.Alternative(ch.read, inner.read)
+    seen = {ch.read: 0, inner.read: 0}
+    for _ in range(2 * n):
+        g, v = await alt.fair_select()
+        assert v == seen[g], (g, v)
+        seen[g] += 1
+    await t.join()
+    await join(h)
+    assert idle(ch, inner)
+    assert not ch.wanted
+
+
+async def test_a_choice_beside_a_timer_loses_nothing():
+    ch = Bridge("b")
+    n = 100
+
+    def writes_now_and_then():
+        for v in range(n):
+            block_ms(v % 3)
+            ch.threads.write(v)
+
+    t = Thread(writes_now_and_then)
+    alt = csp.Alternative(ch.read, csp.Timer(ms=1))
+    expected = 0
+    while expected < n:
+        g, v = await alt.select()
+        if g is ch.read:
+            assert v == expected
+            expected += 1
+    await t.join()
+    assert idle(ch)
+
+
+async def test_a_choice_of_writes_happens_exactly_once():
+    a, b = Bridge("a"), Bridge("b")
+    n = 200
+    readers = [Thread(list, a.threads.read), Thread(list, b.threads.read)]
+    for i in range(n):
+        alt = csp.Alternative(a.write.alt_pending_write(i), b.write.alt_pending_write(i))
+        await alt.fair_select()
+    a.write.poison()
+    b.write.poison()
+    got = await readers[0].join() + await readers[1].join()
+    assert sorted(got) == list(range(n))
+    assert idle(a, b)
+
+
+async def test_choices_on_both_sides_meet():
+    a, b = Bridge("a"), Bridge("b")
+    n = 100
+
+    def chooses():
+        alt = upycsp.Alternative(a.threads.read, b.threads.read)
+        return [alt.fair_select()[1] for _ in range(n)]
+
+    def offers(first):
+        for i in range(first, first + n):
+            g = upycsp.Alternative(
+                a.threads.write.alt_pending_write(i), b.threads.write.alt_pending_write(i)
+            )
+            g.select()
+
+    t = Thread(chooses)
+    for i in range(n):
+        await csp.Alternative(b.write.alt_pending_write(i), a.write.alt_pending_write(i)).select()
+    assert await t.join() == list(range(n))
+    t = Thread(offers, 5)
+    alt = csp.Alternative(a.read, b.read)
+    for i in range(n):
+        assert (await alt.fair_select())[1] == 5 + i
+    await t.join()
+    assert idle(a, b)
+
+
+# Cancellation
+
+
+async def cancelled(h):
+    """Cancels a task and waits; whether it was cancelled, or what it has returned."""
+    h.cancel()
+    try:
+        return await h
+    except asyncio.CancelledError:
+        return "cancelled"
+
+
+async def test_a_cancelled_operation_leaves_nothing():
+    ch = Bridge("b")
+
+    async def read():
+        return await ch.tasks.read()
+
+    async def write():
+        return await ch.tasks.write(1)
+
+    async def select():
+        return await csp.Alternative(ch.tasks.read).select()
+
+    async def select_to_write():
+        return await csp.Alternative(ch.tasks.write.alt_pending_write(1)).select()
+
+    for operation in read, write, select, select_to_write:
+        task = asyncio.create_task(operation())
+        await settle()
+        assert await cancelled(task) == "cancelled"
+        assert idle(ch)
+        assert not ch.wanted
+
+
+async def test_a_value_that_was_paired_goes_back_at_the_cancel():
+    for how in "read", "select":
+        ch = Bridge("b")
+
+        async def read():
+            if how == "read":
+                return await ch.tasks.read()
+            return (await csp.Alternative(ch.tasks.read).select())[1]
+
+        task = asyncio.create_task(read())
+        if how == "read":
+            await until(lambda: ch.queue_len() == 1)
+        else:
+            await until(lambda: ch.wanted == 1)
+        log = Log()
+
+        def writes_two():
+            ch.threads.write(0)
+            log.add("written")
+            ch.threads.write(1)
+
+        t = uthreading.Thread(target=writes_two)
+        t.start()
+        if how == "read":
+            while not log.count() or ch.queue_len() != 1:  # blocks the loop, which knows nothing
+                block_ms(1)
+        task.cancel()
+        if how == "read":
+            assert ch.queue_len() == 2
+        try:
+            await task
+            assert False
+        except asyncio.CancelledError:
+            pass
+        assert [await ch.read(), await ch.read()] == [0, 1]
+        t.join()
+        assert idle(ch)
+
+
+async def test_a_write_that_was_paired_stands():
+    ch = Bridge("b")
+    log = Log()
+
+    async def write():
+        await ch.tasks.write(7)
+        log.add("written")
+        await sleep_ms(60000)
+
+    task = asyncio.create_task(write())
+    await until(lambda: ch.queue_len() == 1)
+    t = uthreading.Thread(target=lambda: log.add(ch.threads.read()))
+    t.start()
+    while ch.queue_len():
+        block_ms(1)
+    assert await cancelled(task) == "cancelled"
+    t.join()
+    assert sorted(log.items(), key=str) == [7, "written"]
+
+
+async def test_cancels_at_every_moment_lose_and_double_nothing():
+    ch = Bridge("b")
+    n = 400
+    log = Log()
+    t = Thread(writes, ch.threads.write, 0, n)
+
+    async def read():
+        log.add(await ch.tasks.read())
+
+    async def select():
+        log.add((await csp.Alternative(ch.tasks.read, csp.Timer(seconds=60)).select())[1])
+
+    k = 0
+    while log.count() < n:
+        task = asyncio.create_task(select() if k & 1 else read())
+        for _ in range(k % 5):
+            await sleep_ms(0)
+        if k % 7 == 0:
+            block_ms(1)
+        await cancelled(task)
+        k += 1
+    await t.join()
+    assert log.items() == list(range(n)), log.items()
+    assert idle(ch)
+    assert not ch.wanted
+
+
+async def test_cancelled_writes_happen_at_most_once():
+    ch = Bridge("b")
+    t = Thread(list, ch.threads.read)
+    sent = []
+
+    async def write(v):
+        await ch.tasks.write(v)
+        sent.append(v)
+
+    async def select(v):
+        await csp.Alternative(ch.tasks.write.alt_pending_write(v)).select()
+        sent.append(v)
+
+    for v in range(300):
+        task = asyncio.create_task(select(v) if v & 1 else write(v))
+        for _ in range(v % 4):
+            await sleep_ms(0)
+        await cancelled(task)
+    ch.write.poison()
+    assert await t.join() == sent
+    assert idle(ch)
+
+
+async def test_a_time_limit_loses_nothing():
+    from ufuture import TimeoutError, wait_for_ms
+
+    ch = Bridge("b")
+    n = 40
+
+    def writes_slowly():
+        for v in range(n):
+            block_ms(v % 4)
+            ch.threads.write(v)
+
+    t = Thread(writes_slowly)
+    expected = 0
+    while expected < n:
+        try:
+            v = await wait_for_ms(ch.tasks.read(), 1)
+        except TimeoutError:
+            continue
+        assert v == expected
+        expected += 1
+    await t.join()
+    assert idle(ch)
+
+
+# Interrupts, which a thread stands for
+
+
+async def test_many_values_of_an_interrupt():
+    ch = Bridge("b", isr=50)
+    n = 3000
+
+    def interrupts():
+        refused = 0
+        for v in range(n):
+            while not ch.from_isr(v):
+                refused += 1
+                block_ms(1)
+        return refused
+
+    t = Thread(interrupts)
+    for v in range(n):
+        assert await ch.read() == v
+    assert await t.join() == ch.lost
+    t = Thread(interrupts)
+    other = Thread(reads, ch.threads.read, n)
+    assert await other.join() == list(range(n))
+    await t.join()
+    assert idle(ch)
+
+
+async def test_an_interrupt_wakes_threads_and_processes_in_turn():
+    ch = Bridge("b", isr=8)
+    other = csp.Channel("other", external=True)
+    for i in range(10):
+        t = Thread(lambda: upycsp.Alternative(ch.threads.read).select()[1])
+        await until(lambda: ch.queue_len() == 1)
+        h = csp.Spawn(choose(other.read, ch.read))
+        await until(lambda: ch.wanted == 1)
+        k = Thread(lambda: [ch.from_isr(v) for v in (i, -i)])
+        got = [await t.join(), (await join(h))[1]]
+        assert sorted(got) == [-i, i], got
+        await k.join()
+    assert idle(ch)
+
+
+# Deadlock
+
+
+async def test_a_task_that_waits_for_a_thread_may_bring_something():
+    ch = Bridge("b")
+    inner = csp.Channel("inner")
+
+    async def foreign():
+        await inner.write(await ch.tasks.read())
+
+    task = asyncio.create_task(foreign())
+    h = csp.Spawn(take(inner.read))
+    for _ in range(14):
+        await sleep_only_at_the_bridge(ch)
+    assert not h.done()
+    t = Thread(ch.threads.write, 3)
+    assert await join(h) == 3
+    await t.join()
+    await until(task.done)
+
+
+async def sleep_only_at_the_bridge(ch):
+    """Waits 100 ms in a way that leaves no timer, of which the watchdog would know."""
+    bell = Bridge("bell")
+    import _thread
+
+    def later():
+        block_ms(100)
+        bell.threads.write(0)
+
+    _thread.start_new_thread(later, ())
+    await bell.read()
+
+
+# Runs
+
+
+def test_bridges_outlive_runs():
+    ch = Bridge("b")
+
+    @csp.process
+    async def gets(cin):
+        return await cin()
+
+    for i in range(3):
+        t = uthreading.Thread(target=ch.threads.write, args=(i,))
+        t.start()
+        assert csp.run(gets(ch.read)) == i
+        t.join()
+
+        async def main():
+            return await ch.tasks.read()
+
+        t = uthreading.Thread(target=ch.threads.write, args=(-i,))
+        t.start()
+        assert asyncio.run(main()) == -i
+        t.join()
+        if i and hasattr(asyncio, "new_event_loop"):
+            asyncio.new_event_loop()
+    assert idle(ch)
+
+
+def test_a_loop_in_another_thread():
+    there, back = Bridge("there"), Bridge("back")
+
+    @csp.process
+    async def echoes(cin, cout):
+        async for v in cin:
+            await cout(v)
+
+    t = uthreading.Thread(target=csp.run, args=(echoes(there.read, back.write),))
+    t.start()
+    for i in range(50):
+        there.threads.write(i)
+        assert back.threads.read() == i
+    there.poison()
+    t.join()
+
+
+# Bad use
+
+
+async def test_a_blocking_end_in_the_loop_is_refused():
+    ch = Bridge("b")
+    t = Thread(writes, ch.threads.write, 0, 1)
+    assert await ch.read() == 0
+    h = csp.Spawn(take(ch.read))
+    await until(lambda: ch.queue_len() == 1)
+    await ch.write(1)
+    await join(h)
+    with raises(RuntimeError):
+        ch.threads.read()
+    with raises(RuntimeError):
+        ch.threads.write(1)
+    await t.join()
+    assert idle(ch)
+
+
+def test_a_choice_of_threads_refuses_the_ends_for_tasks():
+    ch = Bridge("b")
+    with raises(TypeError):
+        upycsp.Alternative(ch.tasks.read).select()
+    with raises(TypeError):
+        upycsp.Alternative(ch.tasks.write.alt_pending_write(1)).select()
+    with raises(TypeError):
+        csp.Parallel(ch.tasks.read)
+    assert idle(ch)
+
+
+# Memory
+
+
+async def test_too_little_memory_leaves_the_bridge_valid():
+    if not hasattr(micropython, "heap_lock"):
+        skip("CPython's heap can't be locked")
+    ch = Bridge("b")
+    # The loop listens from then on: MicroPython dies if a ThreadSafeFlag finds no memory twice.
+    h = csp.Spawn(give(ch.write, 0))
+    assert await ch.read() == 0
+    await join(h)
+    read, write = ch.read(), ch.write(1)
+    alt = csp.Alternative(ch.read, ch.write.alt_pending_write(1))
+    select = alt.select()
+    for operation in read, write, select:
+        micropython.heap_lock()
+        try:
+            operation.send(None)
+            result = "it waits"
+        except MemoryError:
+            result = "MemoryError"
+        finally:
+            micropython.heap_unlock()
+        assert result == "MemoryError", result
+        assert idle(ch)
+        assert not ch.wanted
+    h = csp.Spawn(give(ch.write, 2))
+    assert await ch.read() == 2
+    await join(h)
