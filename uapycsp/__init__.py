@@ -33,6 +33,7 @@ _attrs = {
     "CSP": "uapycsp.process",
     "PoisonException": "cspcore.errors",
     "ChannelPoisonException": "cspcore.errors",
+    "RetireException": "cspcore.errors",
     "DeadlockError": "cspcore.errors",
 }
 
@@ -42,7 +43,9 @@ __all__ = tuple(_attrs) + ("plugnplay",)
 def __getattr__(name):
     if name == "_lazy":
         return True
-    if name in ("channel", "buffered", "alternative", "wait", "spawn", "watch", "plugnplay"):
+    if name in (
+        "channel", "buffered", "alternative", "wait", "spawn", "watch", "counted", "plugnplay",
+    ):
         return __import__("uapycsp." + name, None, None, ("*",))
     module = _attrs.get(name)
     if module is None:

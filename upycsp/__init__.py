@@ -38,10 +38,14 @@ _attrs = {
     "CSP": "upycsp.process",
     "PoisonException": "cspcore.errors",
     "ChannelPoisonException": "cspcore.errors",
+    "RetireException": "cspcore.errors",
     "DeadlockError": "cspcore.errors",
 }
 
-_modules = ("channel", "buffered", "alternative", "wait", "plugnplay", "aio", "aio_plugnplay")
+_modules = (
+    "channel", "buffered", "alternative", "wait", "counted", "plugnplay", "aio", "aio_counted",
+    "aio_plugnplay",
+)
 __all__ = tuple(_attrs) + ("plugnplay",)
 
 
@@ -63,8 +67,9 @@ def __getattr__(name):
 
 
 # Loading a module in one thread while another asks for it fails, or worse where there is no GIL:
-# all names are there before the first process starts. Those of plugnplay are many: only where
-# nothing (a GIL, CPython's locks) helps, and if it is used.
+# all names are there before the first process starts. Those of plugnplay are many, and counted
+# ends are loaded under the lock: only where nothing else (a GIL, CPython's locks) helps, and
+# plugnplay's only if it is used.
 def _load_all():
     import sys
 
@@ -74,6 +79,9 @@ def _load_all():
     if sys.implementation.name == "micropython" and sys.platform != "esp32":
         for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
             getattr(sys.modules.get(name), "*", None)  # its __getattr__ loads all then
+        __import__("upycsp.counted")
+        if "upycsp.aio" in sys.modules:
+            __import__("upycsp.aio_counted")
 
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets everything at once.

@@ -14,7 +14,9 @@ from _thread import allocate_lock, get_ident
 # The largest first, while the heap is in one piece: compiled later it does not fit 222 KB.
 from upycsp import process as _load  # noqa: F401
 from cspcore.choice import Guard, Skip, Timer  # noqa: F401
-from cspcore.errors import ChannelPoisonException, DeadlockError, PoisonException  # noqa: F401
+from cspcore.errors import (  # noqa: F401
+    ChannelPoisonException, DeadlockError, PoisonException, RetireException,
+)
 from cspcore.names import is_operation
 from cspcore.process import maker
 from upycsp import alternative, buffered, channel
@@ -33,7 +35,7 @@ _plain = sys.modules["upycsp.process"]
 __all__ = (
     "Channel", "BufferedChannel", "poison_channel", "Alternative", "Guard", "Skip", "Timer",
     "process", "Parallel", "Sequence", "Spawn", "run", "run_CSP", "CSP", "PoisonException",
-    "ChannelPoisonException", "DeadlockError", "plugnplay",  # noqa: F822
+    "ChannelPoisonException", "RetireException", "DeadlockError", "plugnplay",  # noqa: F822
 )
 
 if sys.implementation.name == "micropython":
@@ -131,8 +133,8 @@ class _Reading:
             raise StopAsyncIteration
         yield
 
-    def poison(self):
-        self.plain_poison()
+    def poison(self, strength=None):
+        self.plain_poison(strength)
         return NOTHING
 
 
@@ -140,8 +142,8 @@ class _Writing:
     def __aiter__(self):
         raise TypeError("a write end can't be read")
 
-    def poison(self):
-        self.plain_poison()
+    def poison(self, strength=None):
+        self.plain_poison(strength)
         return NOTHING
 
 
@@ -172,9 +174,10 @@ class Channel(channel.Channel):
 
     _read_end = ReadEnd
     _write_end = WriteEnd
+    _counted_ends = "upycsp.aio_counted"
 
-    def poison(self):
-        channel.Channel.poison(self)
+    def poison(self, strength=None):
+        channel.Channel.poison(self, strength)
         return NOTHING
 
     def close(self):
@@ -187,9 +190,10 @@ class BufferedChannel(buffered.BufferedChannel):
 
     _read_end = AnyReadEnd
     _write_end = AnyWriteEnd
+    _counted_ends = "upycsp.aio_counted"
 
-    def poison(self):
-        buffered.BufferedChannel.poison(self)
+    def poison(self, strength=None):
+        buffered.BufferedChannel.poison(self, strength)
         return NOTHING
 
     def close(self):
@@ -320,3 +324,6 @@ def __getattr__(name):
 # Firmware that knows no __getattr__ in modules (Pycom's) gets it at once.
 if not hasattr(sys.modules["upycsp"], "_lazy"):
     plugnplay = __getattr__("plugnplay")
+
+if _plain._loaded:  # processes have started already: what `_load_all` loads of this comes now
+    sys.modules["upycsp"]._load_all()

@@ -2,7 +2,6 @@
 
 from cspcore.buffered import BaseBufferedChannel
 from cspcore.channel import POISON, READ, WAITING, WRITE
-from cspcore.errors import PoisonException
 from upycsp.channel import Ends, ReadEnd, WriteEnd
 from upycsp.wait import lock, own
 
@@ -61,7 +60,7 @@ def _wait(me):
     v = me.value
     me.value = WAITING
     if v is POISON:
-        raise PoisonException("channel is poisoned")
+        raise me.channel.ended()
     return v
 
 
@@ -75,8 +74,8 @@ class BufferedChannel(Ends, BaseBufferedChannel):
     _read_end = AnyReadEnd
     _write_end = AnyWriteEnd
 
-    def __init__(self, name="", capacity=None, overflow="block", external=False):
-        BaseBufferedChannel.__init__(self, name, capacity, overflow, external)
+    def __init__(self, name="", capacity=None, overflow="block", external=False, immunity=0):
+        BaseBufferedChannel.__init__(self, name, capacity, overflow, external, immunity)
         self._make_ends()
 
     def queue_len(self):

@@ -21,7 +21,7 @@ from cspcore.channel import (
 )
 from cspcore.choice import End, WriteGuard, title
 from cspcore.errors import PoisonException
-from upycsp.wait import NOBODY, lock, own, wake_chain
+from upycsp.wait import NOBODY, load, lock, own, wake_chain
 
 _READ = const(0)  # as cspcore's READ and WRITE, without looking them up in each operation
 _WRITE = const(1)
@@ -73,7 +73,7 @@ class ReadEnd(End):
             x = o.value
             o.value = WAITING
             if x is POISON:
-                raise PoisonException("channel is poisoned")
+                raise o.channel.ended()
             return x
         o = o.wake  # 60 instructions less than o.wake()
         o()
@@ -92,10 +92,11 @@ class ReadEnd(End):
         except PoisonException:
             raise StopIteration
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison the channel at once; what is buffered is dropped."""
+        ch = self._channel
         with lock:
-            chain = self._channel.end_all()
+            chain = None if ch.resists(strength) else ch.end_all()
         wake_chain(chain)
 
 
@@ -139,7 +140,7 @@ class WriteEnd(End):
             value = o.value
             o.value = WAITING
             if value is POISON:
-                raise PoisonException("channel is poisoned")
+                raise o.channel.ended()
             return 0
         o = o.wake
         o()
@@ -149,26 +150,33 @@ class WriteEnd(End):
         """A guard that writes value when it is chosen."""
         return WriteGuard(self._channel, value)
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison the channel at once; what is buffered can still be read."""
+        ch = self._channel
         with lock:
-            chain = self._channel.end_writing()
+            chain = None if ch.resists(strength) else ch.end_writing()
         wake_chain(chain)
 
 
 class Ends:
     # What Channel and BufferedChannel share.
 
+    _counted_ends = "upycsp.counted"
+
     def _make_ends(self):
         self.read = end = self._read_end(self)
         end._me = NOBODY
         self.write = end = self._write_end(self)
         end._me = NOBODY
+        self._life = self._life  # later other threads may look into this object
 
-    def poison(self):
-        """Poison the channel at once: who waits or comes later gets PoisonException."""
+    def poison(self, strength=None):
+        """Poison the channel at once: who waits or comes later gets PoisonException.
+
+        It does not act if the channel's immunity is not less than its strength.
+        """
         with lock:
-            chain = self.end_all()
+            chain = None if self.resists(strength) else self.end_all()
         wake_chain(chain)
 
     def close(self):
@@ -177,18 +185,34 @@ class Ends:
             chain = self.end_close()
         wake_chain(chain)
 
+    def reader(self):
+        """A new read end that counts: when the last of them has retired, the channel has ended."""
+        return self._join("ReadEnd")
+
+    def writer(self):
+        """A new write end that counts: when the last of them has retired, the channel closes."""
+        return self._join("WriteEnd")
+
+    def _join(self, kind):
+        counted = load(self._counted_ends)
+        with lock:
+            return counted.join(self, getattr(counted, kind))
+
     def __repr__(self):
         return "<channel %s>" % title(self, "without a name")
 
 
 class Channel(Ends, BaseChannel):
-    """Rendezvous of any number of readers and writers; external: others than processes use it."""
+    """Rendezvous of any number of readers and writers.
+
+    external: others than processes use it. immunity: the strongest poison that does not act on it.
+    """
 
     _read_end = ReadEnd
     _write_end = WriteEnd
 
-    def __init__(self, name="", external=False):
-        BaseChannel.__init__(self, name, external)
+    def __init__(self, name="", external=False, immunity=0):
+        BaseChannel.__init__(self, name, external, immunity)
         self._make_ends()
 
     def queue_len(self):
@@ -202,6 +226,6 @@ class Channel(Ends, BaseChannel):
             BaseChannel.verify(self)
 
 
-def poison_channel(channel):
+def poison_channel(channel, strength=None):
     """Poison a channel, given it or one of its ends."""
-    return channel.poison()
+    return channel.poison(strength)
