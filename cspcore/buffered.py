@@ -37,10 +37,10 @@ class BaseBufferedChannel(BaseChannel):
 
     overflow = "block"
 
-    def __init__(self, name="", capacity=None, overflow="block", external=False, immunity=0):
+    def __init__(self, name="", capacity=None, overflow="block", external=False):
         if capacity is not None and capacity < 0:
             raise ValueError("a capacity is not negative")
-        BaseChannel.__init__(self, name, external, immunity)
+        BaseChannel.__init__(self, name, external)
         self._limit = capacity
         if overflow != "block":
             self._set_overflow(overflow, capacity)

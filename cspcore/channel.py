@@ -185,16 +185,12 @@ class BaseChannel:
     external = False
     _life = None  # what cspcore.life keeps of some
 
-    def __init__(self, name="", external=False, immunity=0):
+    def __init__(self, name="", external=False):
         self.name = name
         if external:
             self.external = True
         self._readers = None
         self._writers = None
-        if immunity != 0:
-            from cspcore.life import Life
-
-            self._life = Life(immunity)
 
     # Looking
 

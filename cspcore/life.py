@@ -125,8 +125,8 @@ class Share:
         life.note(ch, _RETIRED)
         return ch.end_close()
 
-    # The calls of a channel that the rest of cspcore and the libraries use most, or that a
-    # retired end must not pass on.
+    # What must not be passed on by an end that has retired, and what may have to go without memory,
+    # of which `__getattr__` takes some for a method.
 
     def ended(self):
         return RetireException("this end has retired") if self.retired else self.real.ended()
@@ -149,6 +149,18 @@ class Share:
 
     def withdraw(self, offer):
         self.real.withdraw(offer)
+
+    def queue_of(self, op):
+        return self.real.queue_of(op)
+
+    def give_back(self, offer, value):
+        return self.real.give_back(offer, value)
+
+    def end_all(self):
+        return self.real.end_all()
+
+    def end_writing(self):
+        return self.real.end_writing()
 
 
 def join(channel, kind):

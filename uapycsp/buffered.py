@@ -88,7 +88,9 @@ class BufferedChannel(Ends, BaseBufferedChannel):
     _write_end = AnyWriteEnd
 
     def __init__(self, name="", capacity=None, overflow="block", external=False, immunity=0):
-        BaseBufferedChannel.__init__(self, name, capacity, overflow, external, immunity)
+        BaseBufferedChannel.__init__(self, name, capacity, overflow, external)
+        if immunity != 0:
+            self._be_immune(immunity)
 
     def __getattr__(self, name):
         if name == "capacity":

@@ -178,6 +178,11 @@ class Ends:
             return BaseChannel.__getattr__(self, name)
         return end
 
+    def _be_immune(self, immunity):
+        from cspcore.life import Life
+
+        self._life = Life(immunity)
+
     def poison(self, strength=None):
         """Poison the channel at once: who waits or comes later gets PoisonException.
 
@@ -218,7 +223,9 @@ class Channel(Ends, BaseChannel):
     _write_end = WriteEnd
 
     def __init__(self, name="", external=False, immunity=0):
-        BaseChannel.__init__(self, name, external, immunity)
+        BaseChannel.__init__(self, name, external)
+        if immunity != 0:
+            self._be_immune(immunity)
 
 
 def poison_channel(channel, strength=None):

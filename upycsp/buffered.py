@@ -75,8 +75,8 @@ class BufferedChannel(Ends, BaseBufferedChannel):
     _write_end = AnyWriteEnd
 
     def __init__(self, name="", capacity=None, overflow="block", external=False, immunity=0):
-        BaseBufferedChannel.__init__(self, name, capacity, overflow, external, immunity)
-        self._make_ends()
+        BaseBufferedChannel.__init__(self, name, capacity, overflow, external)
+        self._make_ends(immunity)
 
     def queue_len(self):
         """The number of operations that wait, of values buffered and given back."""

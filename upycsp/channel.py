@@ -163,12 +163,13 @@ class Ends:
 
     _counted_ends = "upycsp.counted"
 
-    def _make_ends(self):
+    def _make_ends(self, immunity):
         self.read = end = self._read_end(self)
         end._me = NOBODY
         self.write = end = self._write_end(self)
         end._me = NOBODY
-        self._life = self._life  # later other threads may look into this object
+        # An attribute even if it is None: later other threads may look into this object.
+        self._life = None if immunity == 0 else load("cspcore.life").Life(immunity)
 
     def poison(self, strength=None):
         """Poison the channel at once: who waits or comes later gets PoisonException.
@@ -212,8 +213,8 @@ class Channel(Ends, BaseChannel):
     _write_end = WriteEnd
 
     def __init__(self, name="", external=False, immunity=0):
-        BaseChannel.__init__(self, name, external, immunity)
-        self._make_ends()
+        BaseChannel.__init__(self, name, external)
+        self._make_ends(immunity)
 
     def queue_len(self):
         """The number of operations that wait, and of values given back."""
