@@ -15,7 +15,6 @@ from cspcore.channel import (
     link,
     unlink,
 )
-from cspcore.errors import PoisonException
 
 # A buffered channel's _readers or _writers when an operation can proceed.
 OPEN = Offer(None, MARKER, DEAD.alt)
@@ -30,9 +29,10 @@ class BaseBufferedChannel(BaseChannel):
     6. What can be read comes in this order: given back, buffered, of waiting writers.
     The buffer is a ring, which an unlimited channel doubles when it is full.
 
-    `_limit` is how many buffered values make writers wait: the capacity, or None where none ever
-    do. If the buffer overflows instead, `_append` drops a value, the new one or the oldest. What
-    was given back does not stand in the buffer: it is not dropped, and takes no room.
+    `_limit` is how many buffered values make writers wait: None where none ever do, the capacity,
+    or one more, which are never reached, where the buffer overflows instead: then `_append` drops
+    a value, the new one or the oldest. What was given back does not stand in the buffer: it is not
+    dropped, and takes no room.
     """
 
     overflow = "block"
@@ -41,9 +41,9 @@ class BaseBufferedChannel(BaseChannel):
         if capacity is not None and capacity < 0:
             raise ValueError("a capacity is not negative")
         BaseChannel.__init__(self, name, external)
-        self.capacity = self._limit = capacity
+        self._limit = capacity
         if overflow != "block":
-            self._set_overflow(overflow)
+            self._set_overflow(overflow, capacity)
         self._ring = [None] * (4 if capacity is None else capacity)
         self._first = 0
         self._count = 0
@@ -51,13 +51,21 @@ class BaseBufferedChannel(BaseChannel):
         self._write_queue = None
         self._refresh()
 
-    def _set_overflow(self, overflow):
+    def __getattr__(self, name):
+        # No attribute: with one more the table of attributes is full, and methods are found later.
+        if name == "capacity":
+            n = self._limit
+            return n if n is None or self.overflow == "block" else n - 1
+        return BaseChannel.__getattr__(self, name)
+
+    def _set_overflow(self, overflow, capacity):
         if overflow not in ("keep_oldest", "keep_newest"):
             raise ValueError("an overflow is block, keep_oldest or keep_newest")
-        if self.capacity == 0:
+        if capacity == 0:
             raise ValueError("a buffer that overflows has room for a value")
         self.overflow = overflow
-        self._limit = None
+        if capacity is not None:
+            self._limit = capacity + 1
 
     def _refresh(self):
         if self._readers is not DEAD:
@@ -72,7 +80,7 @@ class BaseBufferedChannel(BaseChannel):
         ring = self._ring
         n = len(ring)
         if self._count == n:
-            if self.capacity is None:  # the ring is unrolled into one of twice the size
+            if self._limit is None:  # the ring is unrolled into one of twice the size
                 ring = ring[self._first :] + ring[: self._first]
                 ring.extend([None] * n)
                 self._ring = ring
@@ -120,13 +128,13 @@ class BaseBufferedChannel(BaseChannel):
             pair = [w.value, None]
             pair[1] = self._met(w, TAKEN)
         else:
-            raise PoisonException("channel is poisoned")
+            raise self.ended()
         self._refresh()
         return pair
 
     def give(self, value):
         if self._readers is DEAD:
-            raise PoisonException("channel is poisoned")
+            raise self.ended()
         party = None
         if self._read_queue is not None:
             party = self._met(self._read_queue, value)

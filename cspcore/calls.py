@@ -136,9 +136,9 @@ class Calls(BaseChannel):
         self.call = self.call_end(self)
         self.serve = self.serve_end(self)
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison it at once: who calls, serves or waits for an answer gets PoisonException."""
-        return self.serve.poison()
+        return self.serve.poison(strength)
 
     def queue_len(self):
         """How many calls wait for a server, or servers for a call."""
@@ -161,9 +161,9 @@ class BaseCallEnd(End):
         End.__init__(self, channel)
         self._write = channel.write_end(channel)
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison the channel at once."""
-        return self._write.poison()
+        return self._write.poison(strength)
 
 
 class AwaitedCallEnd(BaseCallEnd):
@@ -192,9 +192,9 @@ class BaseServeEnd(End):
         """Wait for a call and take it: a request, which has to be answered."""
         return self._read()
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison the channel at once, calls that were taken and not answered included."""
-        return self._read.poison()
+        return self._read.poison(strength)
 
 
 def not_served(request, exception):

@@ -13,7 +13,7 @@ Invariants, which `verify` checks:
 4. Given-back values are offers with op GIVEN; they head the writers' queue, in order of their seq.
 
 The markers stand where an offer could stand, so that poison costs the usual path no look of its
-own. They differ from real offers in having an `alt`, whose `paired` raises PoisonException.
+own. They have an `alt`, so that they are not taken for plain operations.
 
 A queue is linked through its offers. Of two or more, `head.prev` is the last one, whose `next` is
 None or DRAINED; of one alone, `prev` says nothing: nobody stores it for the usual single waiter.
@@ -76,12 +76,7 @@ class Offer:
         return o is not None
 
 
-class _Refuse:
-    def paired(self, offer):
-        raise PoisonException("channel is poisoned")
-
-
-DEAD = Offer(None, MARKER, _Refuse())  # poisoned: values given back are dropped
+DEAD = Offer(None, MARKER, True)  # poisoned: values given back are dropped
 DRAINED = Offer(None, MARKER, DEAD.alt)  # closed and read empty: a value given back can be read
 
 
@@ -161,6 +156,7 @@ def in_order(chain):
 
 def end_before(channel, chain):
     """Poison a channel; whom to wake is put before a chain, for in_order."""
+    channel.resists(None)
     party = channel.end_all()
     while party is not None:
         n = party.next
@@ -187,6 +183,7 @@ class BaseChannel:
     """
 
     external = False
+    _life = None  # what cspcore.life keeps of some
 
     def __init__(self, name="", external=False):
         self.name = name
@@ -230,6 +227,8 @@ class BaseChannel:
             self._writers = unlink(w, w)
             w.value = TAKEN
             return pair
+        if w.op == MARKER:
+            raise self.ended()
         pair = [w.value, None]
         pair[1] = w.alt.paired(w)
         w.value = TAKEN
@@ -242,6 +241,8 @@ class BaseChannel:
             self._readers = unlink(r, r)
             r.value = value
             return r
+        if r is DEAD:
+            raise self.ended()
         party = r.alt.paired(r)
         r.value = value
         return party
@@ -276,6 +277,20 @@ class BaseChannel:
         return None
 
     # Ending
+
+    def resists(self, strength):
+        """Whether poison does not act on it. To be asked before; else the strength is noted."""
+        if strength is None and self._life is None:
+            return False
+        from cspcore.life import resists
+
+        return resists(self, strength)
+
+    def ended(self):
+        """The exception that operations raise now that the channel has ended."""
+        if self._life is None:
+            return PoisonException("channel is poisoned")
+        return self._life.ended()
 
     def end_all(self):
         """Poison: every waiting offer ends, every value is dropped. Returns whom to wake."""

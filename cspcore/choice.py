@@ -77,6 +77,21 @@ class End:
         """The channel that this is an end of."""
         return self._channel
 
+    def join(self):
+        """A new counted end of the same kind: see cspcore.life."""
+        return self._channel.reader() if self.op == READ else self._channel.writer()
+
+    def ended(self):
+        """What an operation raises when the channel has ended."""
+        return self._channel.ended()
+
+    def forsake(self, exception):
+        """Rules 4 and 5: its process ends by an exception."""
+        if isinstance(exception, PoisonException) and exception.strength is not None:
+            self.poison(exception.strength)
+        else:
+            self.poison()
+
     def __repr__(self):
         kind = "read end" if self.op == READ else "write end"
         return "<%s of %s>" % (kind, title(self._channel))
@@ -263,7 +278,7 @@ class Choice:
         v = o.value
         o.value = WAITING
         if v is POISON:
-            raise PoisonException("channel is poisoned")
+            raise o.channel.ended()
         return v if o.op == READ else 0
 
 

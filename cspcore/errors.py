@@ -4,6 +4,12 @@
 class PoisonException(Exception):
     """The channel was poisoned, or was closed and nothing is left to read."""
 
+    strength = None  # of the poison: None is stronger than any immunity
+
+
+class RetireException(PoisonException):
+    """All counted readers, or writers, of the channel have retired, or this end of it has."""
+
 
 class DeadlockError(RuntimeError):
     """Every process waits on a channel and nothing is left that could wake one."""

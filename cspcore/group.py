@@ -1,18 +1,19 @@
 """Operations that are posted together and awaited together: the channel part of a Parallel."""
 
 from cspcore.channel import POISON, READ
-from cspcore.errors import PoisonException
+from cspcore.errors import PoisonException, RetireException
 
 
 class Group:
     """Counts the members of a Parallel that have not ended. Subclasses say how the party waits.
 
     `members` holds an offer where the member is an operation; `exception` is the first in time;
-    `left` counts the members that have not ended.
+    `left` counts the members that have not ended. `poisoned` is None, or what operations raise
+    whose channel has ended: of several the hardest.
     """
 
     exception = None
-    poisoned = False
+    poisoned = None
     _short = False  # see process.unchanged
 
     def begin(self, members):
@@ -43,8 +44,8 @@ class Group:
         self.left -= 1
         try:
             offer.value, party = offer.channel.take()
-        except PoisonException:
-            return self._refused(offer)
+        except PoisonException as er:
+            return self._refused(offer, er)
         except BaseException:
             self.left += 1  # there was no memory for it
             raise
@@ -55,15 +56,20 @@ class Group:
         self.left -= 1
         try:
             return offer.channel.give(pending)
-        except PoisonException:
-            return self._refused(offer)
+        except PoisonException as er:
+            return self._refused(offer, er)
         except BaseException:
             self.left += 1
             raise
 
-    def _refused(self, offer):
-        self.poisoned = True
+    def _refused(self, offer, exception):
+        self.met_end(exception)
         offer.value = POISON
+
+    def met_end(self, exception):
+        """The channel of an operation has ended."""
+        if self.poisoned is None or _is_harder(exception, self.poisoned):
+            self.poisoned = exception
 
     def paired(self, offer):
         """One of the offers has met its counterpart, or ends. Returns whom to wake."""
@@ -84,9 +90,18 @@ class Group:
         """The result of an operation that has ended: a read's value, a write's 0."""
         v = offer.value
         if v is POISON:
-            self.poisoned = True
+            self.met_end(offer.channel.ended())
             return None
         return v if offer.op == READ else 0
 
     def stamp(self, offer):
         """Note the order in which offers are paired, where values can be given back."""
+
+
+def _is_harder(exception, other):
+    # Poison than retirement, stronger poison than weaker.
+    if isinstance(exception, RetireException) or isinstance(other, RetireException):
+        return not isinstance(exception, RetireException)
+    if exception.strength is None or other.strength is None:
+        return other.strength is not None
+    return exception.strength > other.strength

@@ -18,12 +18,7 @@ from cspcore.channel import DEAD, MARKER, TAKEN, WRITE, BaseChannel, Offer, in_o
 from cspcore.choice import Choice, End, WriteGuard, title
 
 
-class _Gone:
-    def paired(self, offer):
-        raise RuntimeError("this end has resigned")
-
-
-GONE = Offer(None, MARKER, _Gone())  # `_readers` of a seat that was resigned
+GONE = Offer(None, MARKER, True)  # `_readers` of a seat that was resigned
 
 
 class Gathering(BaseChannel):
@@ -96,7 +91,7 @@ class Rounds(Gathering):
 
     def give(self, value):
         if self._readers is not OPEN:
-            return BaseChannel.give(self, value)  # which raises
+            raise self.ended()
         if not self.parties:
             raise RuntimeError("nobody is enrolled in this barrier")
         return self.release_all()
@@ -185,6 +180,11 @@ class Seat(Gathering):
         Gathering.__init__(self, name, external, wake)
         self.table = table
 
+    def ended(self):
+        if self._readers is GONE:
+            return RuntimeError("this end has resigned")
+        return Gathering.ended(self)
+
     def post(self, offer):
         if self._writers is not None:
             raise RuntimeError("an end of a barrier is used by one process at a time")
@@ -200,12 +200,12 @@ class Seat(Gathering):
     def give(self, value):
         if self._readers is OPEN:
             return self.table.complete()
-        return BaseChannel.give(self, value)  # which raises
+        raise self.ended()
 
     def enrol(self):
         """Another seat."""
         if self.table.ended:
-            DEAD.alt.paired(None)  # which raises
+            raise self.ended()
         return self.table.add(self.name, self.external, self.wake)
 
     def resign(self):
@@ -237,9 +237,9 @@ class _Front(End):
     def __repr__(self):
         return "<%s %s>" % (type(self).__name__, title(self._channel, "without a name"))
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison it at once: who waits or comes later gets PoisonException."""
-        return self._write.poison()
+        return self._write.poison(strength)
 
     def _resign(self):
         party = self.atomically(self._channel.resign)

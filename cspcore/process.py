@@ -4,7 +4,7 @@ import sys
 
 from cspcore.channel import const
 from cspcore.choice import End
-from cspcore.errors import PoisonException
+from cspcore.errors import PoisonException, RetireException
 
 WELL = const(0)  # not ended, or not by an exception
 FAILED = const(1)
@@ -52,16 +52,17 @@ class BaseProcess:
     def die(self, exception):
         """Rules 4 and 5: what an exception does that ends the process. What remains of it."""
         if self._propagate and self._args is not None:
-            poison_ends(self._args)
+            forsake_ends(self._args, exception)
             if self._kwargs:
                 for name in self._kwargs:
-                    _poison_end(self._kwargs[name], _DEEPEST)
+                    _forsake(self._kwargs[name], exception, _DEEPEST)
         if not isinstance(exception, PoisonException):
             return exception
         if self._verbose:
             try:
                 # In one piece: other threads may have to tell the same.
-                sys.stderr.write("process %s ended by poison\n" % self.name)
+                how = "retirement" if isinstance(exception, RetireException) else "poison"
+                sys.stderr.write("process %s ended by %s\n" % (self.name, how))
             except Exception:  # stderr is closed, or there is no memory
                 pass
         return None
@@ -104,17 +105,17 @@ def unchanged(exception, short):
     return NO_MEMORY if short and not isinstance(exception, MemoryError) else exception
 
 
-def poison_ends(args, deep=_DEEPEST):
-    """Poison the channel ends among arguments, in lists and tuples too."""
+def forsake_ends(args, exception, deep=_DEEPEST):
+    """Poison, or retire, the channel ends among arguments, in lists and tuples too."""
     for a in args:
-        _poison_end(a, deep)
+        _forsake(a, exception, deep)
 
 
-def _poison_end(a, deep):
+def _forsake(a, exception, deep):
     if isinstance(a, End):
-        a.poison()
+        a.forsake(exception)
     elif deep and isinstance(a, _NESTS):
-        poison_ends(a, deep - 1)
+        forsake_ends(a, exception, deep - 1)
 
 
 def maker(Process):

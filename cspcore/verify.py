@@ -49,6 +49,11 @@ def verify_buffered(channel):
         _check(r is DEAD and not channel._count, "a poisoned channel keeps values")
 
 
+def _real(channel):
+    # The channel itself, where an offer has come through a cspcore.life.Share of it.
+    return getattr(channel, "real", channel)
+
+
 def _each(offer):
     while offer is not None and offer.op != MARKER:
         yield offer
@@ -65,7 +70,7 @@ def _verify_queue(channel, head, ops):
     last = None
     for o in _each(head):
         _check(o.op in ops, "an offer stands in the wrong queue")
-        _check(o.op == GIVEN or o.channel is channel, "an offer of another channel")
+        _check(o.op == GIVEN or _real(o.channel) is channel, "an offer of another channel")
         _check(last is None or o.prev is last, "a queue is not linked backwards")
         given_first = last is None or o.op != GIVEN or last.op == GIVEN
         _check(given_first, "a value given back stands after a writer")

@@ -21,11 +21,13 @@ _HOMES = (
     "uapycsp.channel Channel poison_channel;uapycsp.buffered BufferedChannel;"
     "uapycsp.alternative Alternative;cspcore.choice Guard Skip Timer;"
     "uapycsp.process process Parallel run run_CSP CSP;uapycsp.spawn Sequence Spawn;"
-    "cspcore.errors PoisonException ChannelPoisonException DeadlockError;"
+    "cspcore.errors PoisonException ChannelPoisonException RetireException DeadlockError;"
     "uapycsp.within TimeoutError;uapycsp.timers At Every"
 )
 _GROUPS = "plugnplay meeting pool"
-_MODULES = _GROUPS + " channel buffered alternative wait spawn watch within timers bridge bridged"
+_MODULES = (
+    _GROUPS + " channel buffered counted alternative wait spawn watch within timers bridge bridged"
+)
 
 
 def _every():

@@ -265,8 +265,6 @@ def _wait(o):
 class _TaskEnd(End):
     # `op` is none of cspcore's: it is a guard of its own in a choice, and no plain end.
 
-    ended = PoisonException  # what an operation raises when the channel has ended
-
     def __init__(self, channel):
         End.__init__(self, channel)
         self._burst = _BURST
@@ -275,7 +273,7 @@ class _TaskEnd(End):
         _disable(self, alt)
 
     def _happened(self, value):
-        return _unpoisoned(value)
+        return _unpoisoned(self._channel, value)
 
     def __repr__(self):
         return "<%s end of %s for tasks>" % (self.kind, title(self._channel))
@@ -303,14 +301,14 @@ class ReadEnd(_TaskEnd):
                 wait = _wait(o)  # not later, when there may be no memory for it
                 ch.post(o)
             elif ch.poisoned:
-                raise self.ended("channel is poisoned")
+                raise self.ended()
             else:
                 v, party = ch.take()
         if o is not None:
             self._burst = _BURST
             v = yield from wait
             if v is POISON:
-                raise self.ended("channel is poisoned")
+                raise self.ended()
         elif party is not None:
             party.wake()
         return v
@@ -320,10 +318,11 @@ class ReadEnd(_TaskEnd):
     def __aiter__(self):
         return ReadLoop(self._channel)
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison the channel at once; what is buffered is dropped."""
+        ch = self._channel
         with lock:
-            chain = self._channel.end_all()
+            chain = None if ch.resists(strength) else ch.end_all()
         wake_chain(chain)
         return NOTHING
 
@@ -363,8 +362,10 @@ class ReadEnd(_TaskEnd):
 class ReadLoop(ReadEnd):
     """What `async for` reads through."""
 
-    ended = StopAsyncIteration
     __anext__ = ReadEnd.bridge_read
+
+    def ended(self):
+        return StopAsyncIteration()
 
 
 class WriteEnd(_TaskEnd):
@@ -391,7 +392,7 @@ class WriteEnd(_TaskEnd):
         if o is not None:
             self._burst = _BURST
             if (yield from wait) is POISON:
-                raise PoisonException("channel is poisoned")
+                raise self.ended()
         elif party is not None:
             party.wake()
         return 0
@@ -405,10 +406,11 @@ class WriteEnd(_TaskEnd):
         """A guard that writes value when it is chosen."""
         return TaskWriteGuard(self._channel, value)
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison the channel at once; what is buffered can still be read."""
+        ch = self._channel
         with lock:
-            chain = self._channel.end_writing()
+            chain = None if ch.resists(strength) else ch.end_writing()
         wake_chain(chain)
         return NOTHING
 
@@ -442,7 +444,7 @@ class TaskWriteGuard:
         _disable(self, alt)
 
     def _happened(self, value):
-        return _unpoisoned(value)
+        return _unpoisoned(self._channel, value)
 
 
 class _Wish(Offer):
@@ -512,10 +514,10 @@ class _Wish(Offer):
             self.guard._channel.wanted -= 1
 
 
-def _unpoisoned(value):
+def _unpoisoned(channel, value):
     # The value of a guard that was chosen.
     if value is POISON:
-        raise PoisonException("channel is poisoned")
+        raise channel.ended()
     return value
 
 

@@ -2,7 +2,7 @@
 
 from ufuture.loop import engine
 from cspcore.buffered import BaseBufferedChannel
-from cspcore.channel import WAITING
+from cspcore.channel import DEAD, DRAINED, WAITING
 from uapycsp import channel as channels
 from uapycsp.channel import Ends, ReadEnd, WriteEnd
 from uapycsp.wait import coroutine, turn, wait_in_queue
@@ -24,9 +24,10 @@ class AnyReadEnd(ReadEnd):
             self._burst = _BURST
             yield turn()
         ch = self._channel
-        if ch._writers is not None:
-            if ch.poisoned:
-                raise self.ended("channel is poisoned")
+        w = ch._writers
+        if w is not None:
+            if w is DEAD or w is DRAINED:
+                raise self.ended()
             v, party = ch.take()
             if party is not None:
                 engine.wake(party)
@@ -45,8 +46,10 @@ class AnyReadEnd(ReadEnd):
 class AnyReadLoop(AnyReadEnd):
     """What `async for` reads through."""
 
-    ended = StopAsyncIteration
     __anext__ = AnyReadEnd.csp_read
+
+    def ended(self):
+        return StopAsyncIteration()
 
 
 class AnyWriteEnd(WriteEnd):
@@ -84,5 +87,12 @@ class BufferedChannel(Ends, BaseBufferedChannel):
     _read_end = AnyReadEnd
     _write_end = AnyWriteEnd
 
-    def __init__(self, name="", capacity=None, overflow="block", external=False):
+    def __init__(self, name="", capacity=None, overflow="block", external=False, immunity=0):
         BaseBufferedChannel.__init__(self, name, capacity, overflow, external)
+        if immunity != 0:
+            self._be_immune(immunity)
+
+    def __getattr__(self, name):
+        if name == "capacity":
+            return BaseBufferedChannel.__getattr__(self, name)
+        return Ends.__getattr__(self, name)

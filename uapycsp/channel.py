@@ -20,7 +20,6 @@ from cspcore.channel import (
     link,
 )
 from cspcore.choice import End, WriteGuard, title
-from cspcore.errors import PoisonException
 from uapycsp.wait import NOTHING, coroutine, wait_in_queue, wake_chain
 
 CancelledError = engine.CancelledError
@@ -39,7 +38,6 @@ class ReadEnd(End):
     # cspcore's take and post are written out here: a message through uapycsp.buffered's ends,
     # which call them, takes 27300 instructions instead of 11400 (CommsTime).
     op = READ
-    ended = PoisonException  # what an operation raises when the channel has ended
 
     @coroutine
     def csp_read(self):
@@ -56,7 +54,7 @@ class ReadEnd(End):
                 o.value = TAKEN
                 wake(o)
             elif o.op == MARKER:
-                raise self.ended("channel is poisoned")
+                raise self.ended()
             else:
                 v, o = ch.take()
                 if o is not None:
@@ -81,7 +79,7 @@ class ReadEnd(End):
         yield o
         v = o.value
         if v is POISON:
-            raise self.ended("channel is poisoned")
+            raise self.ended()
         return v
 
     __call__ = csp_read
@@ -95,24 +93,27 @@ class ReadEnd(End):
     def __aiter__(self):
         return ReadLoop(self._channel)
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison the channel at once; what is buffered is dropped."""
-        wake_chain(self._channel.end_all())
+        ch = self._channel
+        if not ch.resists(strength):
+            wake_chain(ch.end_all())
         return NOTHING
 
 
 class ReadLoop(ReadEnd):
     """What `async for` reads through."""
 
-    ended = StopAsyncIteration
     __anext__ = ReadEnd.csp_read
+
+    def ended(self):
+        return StopAsyncIteration()
 
 
 class WriteEnd(End):
     """The writing end of a Channel; written out as ReadEnd is."""
 
     op = WRITE
-    ended = PoisonException
 
     @coroutine
     def csp_write(self, value):
@@ -150,7 +151,7 @@ class WriteEnd(End):
                 raise
             engine.cancel_later()
         if o.value is not TAKEN:
-            raise PoisonException("channel is poisoned")
+            raise self.ended()
         return 0
 
     __call__ = csp_write
@@ -168,9 +169,11 @@ class WriteEnd(End):
         """A guard that writes value when it is chosen."""
         return WriteGuard(self._channel, value)
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison the channel at once; what is buffered can still be read."""
-        wake_chain(self._channel.end_writing())
+        ch = self._channel
+        if not ch.resists(strength):
+            wake_chain(ch.end_writing())
         return NOTHING
 
 
@@ -187,9 +190,18 @@ class Ends:
             return BaseChannel.__getattr__(self, name)
         return end
 
-    def poison(self):
-        """Poison the channel at once: who waits or comes later gets PoisonException."""
-        wake_chain(self.end_all())
+    def _be_immune(self, immunity):
+        from cspcore.life import Life
+
+        self._life = Life(immunity)
+
+    def poison(self, strength=None):
+        """Poison the channel at once: who waits or comes later gets PoisonException.
+
+        It does not act if the channel's immunity is not less than its strength.
+        """
+        if not self.resists(strength):
+            wake_chain(self.end_all())
         return NOTHING
 
     def close(self):
@@ -197,20 +209,37 @@ class Ends:
         wake_chain(self.end_close())
         return NOTHING
 
+    def reader(self):
+        """A new read end that counts: when the last of them has retired, the channel has ended."""
+        from uapycsp.counted import ReadEnd, join
+
+        return join(self, ReadEnd)
+
+    def writer(self):
+        """A new write end that counts: when the last of them has retired, the channel closes."""
+        from uapycsp.counted import WriteEnd, join
+
+        return join(self, WriteEnd)
+
     def __repr__(self):
         return "<channel %s>" % title(self, "without a name")
 
 
 class Channel(Ends, BaseChannel):
-    """Rendezvous of any number of readers and writers; external: others than processes use it."""
+    """Rendezvous of any number of readers and writers.
+
+    external: others than processes use it. immunity: the strongest poison that does not act on it.
+    """
 
     _read_end = ReadEnd
     _write_end = WriteEnd
 
-    def __init__(self, name="", external=False):
+    def __init__(self, name="", external=False, immunity=0):
         BaseChannel.__init__(self, name, external)
+        if immunity != 0:
+            self._be_immune(immunity)
 
 
-def poison_channel(channel):
+def poison_channel(channel, strength=None):
     """Poison a channel, given it or one of its ends."""
-    return channel.poison()
+    return channel.poison(strength)

@@ -228,8 +228,8 @@ class Operation(BaseOffer):
             return True
         except StopIteration as er:
             self.value = er.value
-        except PoisonException:
-            group.poisoned = True
+        except PoisonException as er:
+            group.met_end(er)
             self.value = POISON
         return False
 
@@ -304,15 +304,15 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             else:
                 # One waits, as a process of one write would.
                 yield from first.channel.write(first.pending)
-        if self.poisoned:
-            raise PoisonException("channel is poisoned")
+        if self.poisoned is not None:
+            raise self.poisoned
         return [0] * len(guards)
 
     def _give_now(self, m):
         try:
             party = m.channel.give(m.pending)
-        except PoisonException:
-            self.poisoned = True
+        except PoisonException as er:
+            self.met_end(er)
         else:
             if party is not None:
                 engine.wake(party)
@@ -341,8 +341,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             engine.cancel_later()
         results = [m.value if type(m) is Process else self._result(m) for m in self.members]
         self.members = ()
-        if self.poisoned:
-            raise PoisonException("channel is poisoned")
+        if self.poisoned is not None:
+            raise self.poisoned
         return results
 
     def _start_all(self, args):

@@ -99,7 +99,7 @@ def wait_in_queue(end, value):
     if v is TAKEN:
         return 0
     if v is POISON or o.op != READ:
-        raise end.ended("channel is poisoned")
+        raise end.ended()
     return v
 
 

@@ -26,13 +26,13 @@ _HOMES = (
     "upycsp.channel Channel poison_channel;upycsp.buffered BufferedChannel;"
     "upycsp.alternative Alternative;cspcore.choice Guard Skip Timer;"
     "upycsp.process process Parallel Sequence Spawn run run_CSP CSP;"
-    "cspcore.errors PoisonException ChannelPoisonException DeadlockError"
+    "cspcore.errors PoisonException ChannelPoisonException RetireException DeadlockError"
 )
 LATE = "upycsp.within TimeoutError;upycsp.timers At Every"  # wait.load loads them on demand
 _GROUPS = "plugnplay meeting pool"
 _MODULES = (
-    _GROUPS + " aio aio_plugnplay aio_meeting aio_pool aio_bridge awaited"
-    " channel buffered alternative wait within timers bridge"
+    _GROUPS + " aio aio_plugnplay aio_meeting aio_pool aio_bridge aio_counted awaited"
+    " channel buffered counted alternative wait within timers bridge"
 )
 
 

@@ -14,11 +14,14 @@ from _thread import allocate_lock, get_ident
 # The largest first, while the heap is in one piece: compiled later it does not fit 222 KB.
 from upycsp import process as _load  # noqa: F401
 from cspcore.choice import Guard, Skip, Timer  # noqa: F401
-from cspcore.errors import ChannelPoisonException, DeadlockError, PoisonException  # noqa: F401
+from cspcore.errors import (  # noqa: F401
+    ChannelPoisonException, DeadlockError, PoisonException, RetireException,
+)
 from cspcore.names import is_operation
 from cspcore.process import maker
 from upycsp import alternative, buffered, channel
 from upycsp.channel import poison_channel  # noqa: F401
+from upycsp.wait import load_all
 
 try:
     from ufuture.heap import advance
@@ -34,7 +37,8 @@ _upycsp = sys.modules["upycsp"]
 __all__ = (
     "Channel", "BufferedChannel", "poison_channel", "Alternative", "Guard", "Skip", "Timer",
     "process", "Parallel", "Sequence", "Spawn", "run", "run_CSP", "CSP", "PoisonException",
-    "ChannelPoisonException", "DeadlockError", "TimeoutError", "At", "Every",  # noqa: F822
+    "ChannelPoisonException", "RetireException", "DeadlockError",
+    "TimeoutError", "At", "Every",  # noqa: F822
     "plugnplay",  # noqa: F822
 )
 
@@ -138,8 +142,8 @@ class _Reading:
         return channel.ReadEnd.within(self, ms)
         yield
 
-    def poison(self):
-        self.plain_poison()
+    def poison(self, strength=None):
+        self.plain_poison(strength)
         return NOTHING
 
 
@@ -152,8 +156,8 @@ class _Writing:
         return channel.WriteEnd.within(self, ms, value)
         yield
 
-    def poison(self):
-        self.plain_poison()
+    def poison(self, strength=None):
+        self.plain_poison(strength)
         return NOTHING
 
 
@@ -184,9 +188,10 @@ class Channel(channel.Channel):
 
     _read_end = ReadEnd
     _write_end = WriteEnd
+    _counted_ends = "upycsp.aio_counted"
 
-    def poison(self):
-        channel.Channel.poison(self)
+    def poison(self, strength=None):
+        channel.Channel.poison(self, strength)
         return NOTHING
 
     def close(self):
@@ -199,9 +204,10 @@ class BufferedChannel(buffered.BufferedChannel):
 
     _read_end = AnyReadEnd
     _write_end = AnyWriteEnd
+    _counted_ends = "upycsp.aio_counted"
 
-    def poison(self):
-        buffered.BufferedChannel.poison(self)
+    def poison(self, strength=None):
+        buffered.BufferedChannel.poison(self, strength)
         return NOTHING
 
     def close(self):
@@ -336,3 +342,6 @@ def __getattr__(name):
 if not hasattr(_upycsp, "_lazy"):
     for _name in ["timers"] + list(_GROUPS) + _upycsp.every(_upycsp.LATE):
         globals()[_name] = __getattr__(_name)
+
+if _plain._loaded:  # processes have started already: what `load_all` loads of this comes now
+    load_all()

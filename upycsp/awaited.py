@@ -4,13 +4,15 @@ They are upycsp.aio's, but for this: the ends they are given are of plain channe
 exchanged for ends of the same channels whose operations are awaited.
 """
 
+from cspcore.channel import READ
+from cspcore.life import CountedEnd
 import upycsp.timers as timers  # noqa: F401
 from cspcore.process import maker
 from upycsp import aio
 from upycsp.aio import Alternative, Channel, Parallel, PoisonException, Timer  # noqa: F401
 from upycsp.buffered import AnyReadEnd, AnyWriteEnd
 from upycsp.channel import ReadEnd, WriteEnd
-from upycsp.wait import NOBODY
+from upycsp.wait import NOBODY, load
 
 _AWAITED = {
     ReadEnd: aio.ReadEnd,
@@ -24,8 +26,11 @@ def _awaited(x):
     if isinstance(x, (list, tuple)):
         return [_awaited(part) for part in x]
     kind = _AWAITED.get(type(x))
+    if kind is None and isinstance(x, CountedEnd):
+        counted = load("upycsp.aio_counted")
+        kind = counted.ReadEnd if x.op == READ else counted.WriteEnd
     if kind is not None:
-        x = kind(x.channel())
+        x = kind(x._channel)  # a counted end's is its Share, which retires with both
         x._me = NOBODY
     return x
 

@@ -62,9 +62,9 @@ class Bridge(BufferedChannel):
         self.threads = Side(self.read, self.write)
         self.tasks = Side(ReadEnd(self), WriteEnd(self))
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison the channel at once: who waits or comes later gets PoisonException."""
-        BufferedChannel.poison(self)
+        BufferedChannel.poison(self, strength)
         return NOTHING
 
     def close(self):

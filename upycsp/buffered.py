@@ -2,7 +2,6 @@
 
 from cspcore.buffered import BaseBufferedChannel
 from cspcore.channel import POISON, READ, WAITING, WRITE
-from cspcore.errors import PoisonException
 from upycsp.channel import Ends, ReadEnd, WriteEnd
 from upycsp.wait import lock, own
 
@@ -61,7 +60,7 @@ def _wait(me):
     v = me.value
     me.value = WAITING
     if v is POISON:
-        raise PoisonException("channel is poisoned")
+        raise me.channel.ended()
     return v
 
 
@@ -75,9 +74,9 @@ class BufferedChannel(Ends, BaseBufferedChannel):
     _read_end = AnyReadEnd
     _write_end = AnyWriteEnd
 
-    def __init__(self, name="", capacity=None, overflow="block", external=False):
+    def __init__(self, name="", capacity=None, overflow="block", external=False, immunity=0):
         BaseBufferedChannel.__init__(self, name, capacity, overflow, external)
-        self._make_ends()
+        self._make_ends(immunity)
 
     def queue_len(self):
         """The number of operations that wait, of values buffered and given back."""

@@ -73,7 +73,7 @@ class ReadEnd(End):
             x = o.value
             o.value = WAITING
             if x is POISON:
-                raise PoisonException("channel is poisoned")
+                raise o.channel.ended()
             return x
         o = o.wake  # 60 instructions less than o.wake()
         o()
@@ -96,10 +96,11 @@ class ReadEnd(End):
         except PoisonException:
             raise StopIteration
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison the channel at once; what is buffered is dropped."""
+        ch = self._channel
         with lock:
-            chain = self._channel.end_all()
+            chain = None if ch.resists(strength) else ch.end_all()
         wake_chain(chain)
 
 
@@ -143,7 +144,7 @@ class WriteEnd(End):
             value = o.value
             o.value = WAITING
             if value is POISON:
-                raise PoisonException("channel is poisoned")
+                raise o.channel.ended()
             return 0
         o = o.wake
         o()
@@ -157,26 +158,34 @@ class WriteEnd(End):
         """A guard that writes value when it is chosen."""
         return WriteGuard(self._channel, value)
 
-    def poison(self):
+    def poison(self, strength=None):
         """Poison the channel at once; what is buffered can still be read."""
+        ch = self._channel
         with lock:
-            chain = self._channel.end_writing()
+            chain = None if ch.resists(strength) else ch.end_writing()
         wake_chain(chain)
 
 
 class Ends:
     # What Channel and BufferedChannel share.
 
-    def _make_ends(self):
+    _counted_ends = "upycsp.counted"
+
+    def _make_ends(self, immunity):
         self.read = end = self._read_end(self)
         end._me = NOBODY
         self.write = end = self._write_end(self)
         end._me = NOBODY
+        # An attribute even if it is None: later other threads may look into this object.
+        self._life = None if immunity == 0 else load("cspcore.life").Life(immunity)
 
-    def poison(self):
-        """Poison the channel at once: who waits or comes later gets PoisonException."""
+    def poison(self, strength=None):
+        """Poison the channel at once: who waits or comes later gets PoisonException.
+
+        It does not act if the channel's immunity is not less than its strength.
+        """
         with lock:
-            chain = self.end_all()
+            chain = None if self.resists(strength) else self.end_all()
         wake_chain(chain)
 
     def close(self):
@@ -185,19 +194,35 @@ class Ends:
             chain = self.end_close()
         wake_chain(chain)
 
+    def reader(self):
+        """A new read end that counts: when the last of them has retired, the channel has ended."""
+        return self._join("ReadEnd")
+
+    def writer(self):
+        """A new write end that counts: when the last of them has retired, the channel closes."""
+        return self._join("WriteEnd")
+
+    def _join(self, kind):
+        counted = load(self._counted_ends)
+        with lock:
+            return counted.join(self, getattr(counted, kind))
+
     def __repr__(self):
         return "<channel %s>" % title(self, "without a name")
 
 
 class Channel(Ends, BaseChannel):
-    """Rendezvous of any number of readers and writers; external: others than processes use it."""
+    """Rendezvous of any number of readers and writers.
+
+    external: others than processes use it. immunity: the strongest poison that does not act on it.
+    """
 
     _read_end = ReadEnd
     _write_end = WriteEnd
 
-    def __init__(self, name="", external=False):
+    def __init__(self, name="", external=False, immunity=0):
         BaseChannel.__init__(self, name, external)
-        self._make_ends()
+        self._make_ends(immunity)
 
     def queue_len(self):
         """The number of operations that wait, and of values given back."""
@@ -210,6 +235,6 @@ class Channel(Ends, BaseChannel):
             BaseChannel.verify(self)
 
 
-def poison_channel(channel):
+def poison_channel(channel, strength=None):
     """Poison a channel, given it or one of its ends."""
-    return channel.poison()
+    return channel.poison(strength)

@@ -16,7 +16,7 @@ from uthreading import kept
 from uthreading.report import report as report_exception
 from cspcore.channel import POISON, READ, WAITING, Offer, const, end_before, forget
 from cspcore.choice import Choice, End, WriteGuard
-from cspcore.errors import DeadlockError, PoisonException
+from cspcore.errors import DeadlockError
 from cspcore.group import Group
 from cspcore.names import report
 from cspcore.process import (
@@ -264,8 +264,8 @@ class Parallel(Group, Runnable):
         if me is not None:
             self._wait(me)
             self._results(list(self.members))
-        if self.poisoned:
-            raise PoisonException("channel is poisoned")
+        if self.poisoned is not None:
+            raise self.poisoned
         return [0] * len(self.members)
 
     # The parts of wait_all need no more than 11 words each: see channel.ReadEnd.
@@ -357,8 +357,8 @@ class Parallel(Group, Runnable):
         x = self._results(self.members)
         if self.exception is not None:
             raise unchanged(self.exception, self._short)
-        if self.poisoned:
-            raise PoisonException("channel is poisoned")
+        if self.poisoned is not None:
+            raise self.poisoned
         return x
 
     def _results(self, members):

@@ -23,7 +23,7 @@ look = None  # the watchdog, where the main thread has to call it
 
 lock = allocate_lock()
 _loading = allocate_lock()
-_LATE = ("cspcore.masked",)  # what has no name among upycsp's
+_LATE = ("cspcore.masked", "upycsp.counted")  # what has no name among upycsp's
 offers = {}  # ident -> the thread's own offer; guarded by lock
 
 
@@ -170,6 +170,8 @@ def load_all():
         names += upycsp.every(upycsp.LATE)
         for name in _LATE:
             __import__(name)
+        if "upycsp.aio" in sys.modules:
+            __import__("upycsp.aio_counted")
     for name in names:
         getattr(upycsp, name)
     if sys.platform != "esp32" and not _CPYTHON:

@@ -22,8 +22,8 @@ FAULT QUICK the short way of a read forgets the mark behind the last writer
 FAULT WAKE_FIRST -DALTS=0 -DPLAINS=2 -DCHANNELS=2 -DK=2 -DENDS=1 who is woken of a chain is unlinked from it only afterwards
 FAULT LOSER_STAYS -DALTS=1 -DPLAINS=2 -DCHANNELS=1 -DK=1 -DENDS=2 -DCOROUTINES the other
     offers of an alternative that poison ended are not withdrawn
-MAPS poison_all | upycsp/channel.py:Ends.poison | chain = self.end_all()
-MAPS poison_writing | upycsp/channel.py:WriteEnd.poison | chain = self._channel.end_writing()
+MAPS poison_all | upycsp/channel.py:Ends.poison | chain = None if self.resists(strength) else self.end_all()
+MAPS poison_writing | upycsp/channel.py:WriteEnd.poison | chain = None if ch.resists(strength) else ch.end_writing()
 MAPS close_it | upycsp/channel.py:Ends.close | chain = self.end_close()
 MAPS wake_them | upycsp/wait.py:wake_chain | party.wake()
 */

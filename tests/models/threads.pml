@@ -33,7 +33,7 @@ MAPS give_back | upycsp/wait.py:Offer.interrupted | party = self.channel.give_ba
 MAPS retire | upycsp/wait.py:Offer.interrupted | self.retire()
 MAPS unknown | upycsp/wait.py:Offer.retire | self.ident = None
 MAPS wake_reader | upycsp/wait.py:Offer.interrupted | party.wake()
-MAPS end_all | upycsp/channel.py:Ends.poison | chain = self.end_all()
+MAPS end_all | upycsp/channel.py:Ends.poison | chain = None if self.resists(strength) else self.end_all()
 MAPS read_link | upycsp/wait.py:wake_chain | n = party.next
 MAPS clear_link | upycsp/wait.py:wake_chain | party.next = None
 MAPS release | upycsp/wait.py:wake_chain | party.wake()

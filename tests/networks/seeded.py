@@ -66,7 +66,7 @@ FAULTS = {
         "        return self._end(DEAD)\n",
     ),
     "a process that ends by poison poisons nothing": (
-        "uapycsp", "cspcore/process.py", "            poison_ends(self._args)\n",
+        "uapycsp", "cspcore/process.py", "            forsake_ends(self._args, exception)\n",
         "            pass\n",
     ),
     "ends in lists are not poisoned": (
@@ -79,7 +79,7 @@ FAULTS = {
     ),
     "a Parallel forgets poison": (
         "uapycsp", "cspcore/group.py",
-        "        if v is POISON:\n            self.poisoned = True\n",
+        "        if v is POISON:\n            self.met_end(offer.channel.ended())\n",
         "        if v is POISON:\n",
     ),
     "a failure is swallowed": (

@@ -107,14 +107,14 @@ FAULTS = {
     "a buffer has one place more": (
         "buffer_of_1",
         BUFFERED,
-        "room = self.capacity is None or self._count < self.capacity",
-        "room = self.capacity is None or self._count <= self.capacity",
+        "room = self._limit is None or self._count < self._limit",
+        "room = self._limit is None or self._count <= self._limit",
     ),
     "a write end's poison drops the buffer": (
         "buffer_ends_of_2_write",
         CHANNEL,
-        "            chain = self._channel.end_writing()\n",
-        "            chain = self._channel.end_all()\n",
+        "            chain = None if ch.resists(strength) else ch.end_writing()\n",
+        "            chain = None if ch.resists(strength) else ch.end_all()\n",
     ),
     "a paired value is lost by an interrupt": (
         "interrupted_select_asleep",
@@ -219,8 +219,8 @@ FAULTS = {
     "poison without the lock": (
         "ends_beside_a_pair_channel",
         CHANNEL,
-        "        with lock:\n            chain = self.end_all()\n",
-        "        if True:\n            chain = self.end_all()\n",
+        "        with lock:\n            chain = None if self.resists(strength) else self.",
+        "        if True:\n            chain = None if self.resists(strength) else self.",
     ),
     "a Parallel counts without the lock": (
         "run_one",
