@@ -125,8 +125,8 @@ class Share:
         life.note(ch, _RETIRED)
         return ch.end_close()
 
-    # What must not be passed on by an end that has retired, and what may have to go without memory,
-    # of which `__getattr__` takes some for a method.
+    # What must not be passed on by an end that has retired, and what may have to go without memory:
+    # `__getattr__` takes some for a method.
 
     def ended(self):
         return RetireException("this end has retired") if self.retired else self.real.ended()
