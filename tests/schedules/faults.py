@@ -14,6 +14,8 @@ CHANNEL = "upycsp.channel"
 CORE = "cspcore.channel"
 CHOICE = "cspcore.choice"
 BUFFERED = "cspcore.buffered"
+LIFE = "cspcore.life"
+COUNTED = "upycsp.counted"
 ALTERNATIVE = "upycsp.alternative"
 PROCESS = "upycsp.process"
 WAIT = "upycsp.wait"
@@ -228,6 +230,30 @@ FAULTS = {
         "        with lock:\n            self.left -= 1\n",
         "        if True:\n            self.left -= 1\n",
     ),
+    "an end retires without the lock": (
+        "writers_retire_of_0",
+        COUNTED,
+        "        with lock:\n            chain = self._channel.retire()\n",
+        "        if True:\n            chain = self._channel.retire()\n",
+    ),
+    "the last writer that retires drops the buffer": (
+        "writers_retire_of_1",
+        LIFE,
+        "        return ch.end_close()\n",
+        "        return ch.end_all()\n",
+    ),
+    "the first reader that retires ends the channel": (
+        "readers_retire_of_0",
+        LIFE,
+        "            if life.readers:\n                return None\n",
+        "",
+    ),
+    "a full buffer keeps the wrong value": (
+        "overflow_keep_oldest",
+        BUFFERED,
+        "                return\n            else:\n                self._popleft()\n",
+        "                self._popleft()\n            else:\n                return\n",
+    ),
 }
 
 LINES = (
@@ -235,6 +261,7 @@ LINES = (
     "a read without the lock",
     "poison without the lock",
     "a Parallel counts without the lock",
+    "an end retires without the lock",
 )
 
 

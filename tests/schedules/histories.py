@@ -53,6 +53,7 @@ class State(Machine):
             d.readers, d.writers = c.readers[:], c.writers[:]
             d.buffer, d.given = c.buffer[:], c.given[:]
             d.paired, d.ended = c.paired, c.ended
+            d.counted = c.counted.copy()
         for k, v in self.ops.items():
             s.ops[k] = [v[0], v[1], v[2][:] if isinstance(v[2], list) else v[2], v[3]]
         s.passed = self.passed.copy()
@@ -61,7 +62,7 @@ class State(Machine):
 
     def key(self):
         channels = [
-            (k, c.readers, c.writers, c.buffer, c.given, c.paired, c.ended)
+            (k, c.readers, c.writers, c.buffer, c.given, c.paired, c.ended, c.counted)
             for k, c in self.channels.items()
         ]
         return repr((channels, self.ops, self.passed, self.owed))

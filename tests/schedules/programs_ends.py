@@ -137,6 +137,118 @@ def buffer_ends(w, n, how):
     w.thread("p", poisons, how)
 
 
+# Buffers that overflow
+
+OVERFLOWS = [("keep_oldest", ("keep_oldest",)), ("keep_newest", ("keep_newest",))]
+
+
+@family(OVERFLOWS, bound=2, chance=80)
+def overflow(w, how):
+    w.channel(capacity=1, overflow=how)
+    w.thread("v", writes, 1, 2)
+    w.thread("w", writes, 3)
+    w.thread("r", reads, 1)
+
+
+@family(OVERFLOWS, bound=2, chance=80)
+def overflow_and_selects(w, how):
+    w.channel(capacity=1, overflow=how)
+    w.channel("b")
+    w.thread("s", lambda p: (p.select(A, B), p.select(B, A)))
+    w.thread("t", lambda p: (p.select(write("b", 2), write("a", 1)), p.write("a", 3)))
+    w.thread("l", lambda p: p.len("a"))
+
+
+@family(
+    [(o + "_" + how, (o, how)) for o, _ in OVERFLOWS for how, _ in ENDINGS], bound=1, chance=60
+)
+def overflow_ends(w, how, end):
+    w.channel(capacity=2, overflow=how)
+    w.thread("w", writes, 1, 2, 3)
+    w.thread("r", reads, 3)
+    w.thread("p", poisons, end)
+
+
+# Counted ends
+
+
+def counted(w, name, how, body, *args):
+    """A thread that does body(actor, *args) with a counted end of a, and retires."""
+    end = w.actor(name)
+    end.join("a", how)
+
+    def does(p):
+        p.ends = end.ends
+        try:
+            body(p, *args)
+        finally:
+            p.retire("a", how)
+
+    w.thread(name, does)
+
+
+@family(SIZES, bound=2, chance=80, lines=1)
+def writers_retire(w, n):
+    w.channel(capacity=n, buffered=True)
+    counted(w, "v", "write", writes, 1)
+    counted(w, "w", "write", writes, 2)
+    w.thread("r", reads, 3)
+    w.must_end()
+
+
+@family(SIZES, bound=2, chance=80)
+def readers_retire(w, n):
+    w.channel(capacity=n, buffered=True)
+    counted(w, "q", "read", reads, 1)
+    counted(w, "r", "read", reads, 1)
+    w.thread("w", writes, 1, 2, 3)
+
+
+@program(bound=2, chance=120, lines=1)
+def both_retire(w):
+    w.channel()
+    counted(w, "v", "write", writes, 1, 2)
+    counted(w, "r", "read", reads, 1)
+    w.must_end()
+
+
+@program(bound=2, chance=120)
+def one_joins_as_one_retires(w):
+    w.channel()
+    counted(w, "v", "write", writes, 1)
+    w.thread("w", lambda p: (p.join("a", "write"), p.write("a", 2), p.retire("a", "write")))
+    w.thread("r", reads, 3)
+    w.must_end()
+
+
+@program(bound=2, chance=120)
+def selects_retire(w):
+    w.channel("a")
+    w.channel("b")
+    counted(w, "s", "read", lambda p: p.select(B, A))
+    counted(w, "t", "write", lambda p: p.select(write("a", 1)))
+    w.thread("p", lambda p: p.select(A, B))
+    w.must_end()
+
+
+@program(bound=2, chance=120)
+def operations_together_retire(w):
+    w.channel("a")
+    w.channel("b")
+    counted(w, "s", "read", lambda p: p.parallel(A, write("b", 1)))
+    counted(w, "t", "write", lambda p: p.parallel(B, write("a", 2)))
+    w.must_end()
+
+
+@family(ENDINGS, bound=2, chance=60)
+def ends_beside_one_that_retires(w, how):
+    w.channel(capacity=1)
+    counted(w, "v", "write", writes, 1, 2)
+    counted(w, "r", "read", reads, 2)
+    w.thread("p", poisons, how)
+    w.must_end()
+
+
 def fairly(p, times):
     for _ in range(times):
         try:

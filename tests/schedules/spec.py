@@ -10,9 +10,10 @@ op:      ("read", ch)   ("write", ch, v)   ("len", ch) = queue_len
              fair: False, or what names the alternative (its fairness has a memory); True: p's own
          ("poison", ch, how)               how: "channel", "read" or "write" (by which end)
          ("close", ch)
+         ("join", ch, how), ("retire", ch, how)   a counted "read" or "write" end comes, or retires
 outcome: ("ok", value)   value: of a read; 0 of a write; None of poison and close; a number of len
          ("chosen", i, value)   guard i; value of the read, 0 of a write, None of skip and timer
-         ("poison",)
+         ("poison",)   retirement, too
 """
 
 OPEN, CLOSED, DEAD = range(3)
@@ -33,13 +34,15 @@ class Channel:
         self.given = []  # (when it was paired, value) of values given back, rule 8
         self.paired = 0  # reads so far
         self.ended = OPEN
+        self.counted = {"read": 0, "write": 0}  # ends that have not retired
 
 
 class Machine:
     """The state of all channels, and of the operation of each process that has one."""
 
     def __init__(self, capacities):
-        self.capacities = capacities  # channel -> most values it buffers, None = unlimited
+        # channel -> most values it buffers, None = unlimited; ("keep_oldest" or "keep_newest", n)
+        self.capacities = capacities
         self.channels = {}
         self.ops = {}  # process -> [phase, op, outcome, ()]; phase: "new", "queued" or "done"
         self.passed = {}  # alternative -> {guard: those chosen while it was ready}
@@ -57,7 +60,9 @@ class Machine:
         if op[0] == "read":
             return bool(c.writers or c.buffer or c.given or c.ended)
         capacity = self.capacities.get(op[1], 0)
-        return bool(c.readers or c.ended or capacity is None or len(c.buffer) < capacity)
+        if capacity is None or isinstance(capacity, tuple):
+            return True
+        return bool(c.readers or c.ended or len(c.buffer) < capacity)
 
     def choices(self, p, op):
         """The guards that a select may choose now; [None]: it waits. Rule 6."""
@@ -79,6 +84,11 @@ class Machine:
             c = self.channel(op[1])
             n = len(c.readers) + len(c.writers) + len(c.buffer) + len(c.given)
             self.finish(p, None, ("ok", n))
+        elif op[0] == "join":
+            self.join(p, op[1], op[2])
+        elif op[0] == "retire":
+            self.retire(op[1], op[2])
+            self.finish(p, None, ("ok", None))
         else:
             self.end(op[1], op[2] if op[0] == "poison" else "close")
             self.finish(p, None, ("ok", None))
@@ -112,6 +122,7 @@ class Machine:
                 self.received(q, j, op[1], op[2])
             else:
                 c.buffer.append(op[2])
+                self.overflow(op[1])
             self.finish(p, i, ("ok", 0))
         elif c.given:
             self.received(p, i, op[1], c.given.pop(0)[1])
@@ -123,6 +134,27 @@ class Machine:
             self.received(p, i, op[1], c.buffer.pop(0))
         else:
             self.finish(p, i, POISON)
+
+    def overflow(self, ch):
+        capacity = self.capacities.get(ch, 0)
+        if isinstance(capacity, tuple):
+            how, n = capacity
+            if len(self.channel(ch).buffer) > n:
+                self.channel(ch).buffer.pop(0 if how == "keep_newest" else n)
+
+    def join(self, p, ch, how):
+        c = self.channel(ch)
+        if c.ended and (how == "write" or not (c.given or c.buffer or c.writers)):
+            self.finish(p, None, POISON)
+        else:
+            c.counted[how] += 1
+            self.finish(p, None, ("ok", None))
+
+    def retire(self, ch, how):
+        c = self.channel(ch)
+        c.counted[how] -= 1
+        if not c.counted[how]:
+            self.end(ch, "channel" if how == "read" else "close")
 
     def queue(self, p, i, op):
         c = self.channel(op[1])

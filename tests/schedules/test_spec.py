@@ -223,6 +223,48 @@ RIGHT = {
     "queue_len": (join(parked("w", write(1)), alone("l", ("len", "a"), got(1))), {}),
 }
 
+def joined(*ends):
+    """Of channel a, one after another, before anything else."""
+    return [e for p, how in ends for e in alone(p, ("join", "a", how), DONE)]
+
+
+def retires(p, how):
+    return alone(p, ("retire", "a", how), DONE)
+
+
+TWO_WRITERS = joined(("v", "write"), ("w", "write"))
+TWO_READERS = joined(("q", "read"), ("r", "read"))
+OLDEST = {"a": ("keep_oldest", 1)}
+NEWEST = {"a": ("keep_newest", 1)}
+TWO_WRITTEN = alone("w", write(1), OK) + alone("w", write(2), OK)
+
+RIGHT.update({
+    "the oldest is kept": (join(TWO_WRITTEN, alone("r", A, got(1))), OLDEST),
+    "the newest is kept": (join(TWO_WRITTEN, alone("r", A, got(2))), NEWEST),
+    "a reader that waits takes it before anything overflows": (
+        join(parked("r", A), alone("w", write(1), OK), ret("r", got(1)), TWO_WRITTEN,
+             alone("r", A, got(1))),
+        OLDEST,
+    ),
+    "one of two writers retires": (join(TWO_WRITERS, retires("v", "write"), parked("r", A)), {}),
+    "the last writer retires": (
+        join(TWO_WRITERS, retires("v", "write"), parked("r", A), retires("w", "write"),
+             ret("r", POISON)),
+        {},
+    ),
+    "what is buffered outlives the last writer": (
+        join(TWO_WRITERS, retires("v", "write"), alone("w", write(1), OK), retires("w", "write"),
+             alone("p", ("join", "a", "write"), POISON), alone("p", ("join", "a", "read"), DONE),
+             alone("r", A, got(1)), alone("r", A, POISON)),
+        {"a": 1},
+    ),
+    "the last reader ends who waits to write": (
+        join(TWO_READERS, parked("w", write(1)), retires("r", "read"), retires("q", "read"),
+             ret("w", POISON)),
+        {},
+    ),
+})
+
 WRONG = {
     "a value from nowhere": (join(PAIR, ret("r", got(2))), {}),
     "a lost value": (
@@ -459,11 +501,38 @@ STUCK = (
     "two self selects left waiting",
     "a timer that never came",
     "skip that waits",
+    "a write waits though the buffer may overflow",
     "poison of which a waiting reader did not hear",
     "a given-back value lost",
     "an interrupted reader's value lost",
     "an owed cancellation forgotten",
 )
+
+
+WRONG.update({
+    "the oldest is dropped": (join(TWO_WRITTEN, alone("r", A, got(2))), OLDEST),
+    "the newest is dropped": (join(TWO_WRITTEN, alone("r", A, got(1))), NEWEST),
+    "a write waits though the buffer may overflow": (
+        join(TWO_WRITTEN, parked("w", write(3))), NEWEST),
+    "the first writer that retires ends the channel": (
+        join(TWO_WRITERS, parked("r", A), retires("v", "write"), ret("r", POISON)), {}),
+    "the first reader that retires ends the channel": (
+        join(TWO_READERS, parked("w", write(1)), retires("r", "read"), ret("w", POISON)), {}),
+    "a write after the last reader has retired": (
+        join(TWO_READERS, retires("r", "read"), retires("q", "read"), alone("w", write(1), OK)),
+        {"a": 1},
+    ),
+    "what was buffered is gone with the last writer": (
+        join(TWO_WRITERS, alone("w", write(1), OK), retires("w", "write"), retires("v", "write"),
+             alone("r", A, POISON)),
+        {"a": 1},
+    ),
+    "who joins too late": (
+        join(TWO_READERS, retires("r", "read"), retires("q", "read"),
+             alone("p", ("join", "a", "read"), DONE)),
+        {},
+    ),
+})
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -31,7 +31,7 @@ import upycsp  # noqa: E402
 
 uthreading._load_all()
 from uthreading import clock, kept, thread  # noqa: E402
-from upycsp import aio, channel, plugnplay, wait  # noqa: E402, F401
+from upycsp import aio, channel, counted, plugnplay, wait  # noqa: E402, F401
 
 wait.load_all()
 from cspcore import verify  # noqa: E402, F401
@@ -113,6 +113,7 @@ class Actor:
         self.world = world
         self.name = name
         self.alternatives = {}
+        self.ends = {}  # (channel, "read" or "write") -> the counted end it uses
 
     def do(self, op, f):
         w = self.world
@@ -134,18 +135,41 @@ class Actor:
         return outcome[-1]
 
     def read(self, ch):
-        end = self.world.channels[ch].read
+        end = self.end(ch, "read")
         return self.do(("read", ch), lambda: ("ok", end()))
 
     def write(self, ch, value):
-        end = self.world.channels[ch].write
+        end = self.end(ch, "write")
         return self.do(("write", ch, value), lambda: ("ok", end(value)))
+
+    def end(self, ch, how):
+        return self.ends.get((ch, how)) or getattr(self.world.channels[ch], how)
+
+    def guard(self, g):
+        if g[0] in ("read", "write"):
+            end = self.end(g[1], g[0])
+            return end if g[0] == "read" else end.alt_pending_write(g[2])
+        return upycsp.Skip() if g[0] == "skip" else upycsp.Timer(ms=g[1] if len(g) > 1 else 10)
+
+    def join(self, ch, how):
+        """It uses a counted end from now on."""
+        end = getattr(self.world.channels[ch], how)
+
+        def join():
+            self.ends[ch, how] = end.join()
+            return ("ok", None)
+
+        self.do(("join", ch, how), join)
+
+    def retire(self, ch, how):
+        end = self.ends[ch, how]
+        self.do(("retire", ch, how), lambda: ("ok", end.retire()))
 
     def select(self, *guards, fair=False):
         """guards: ("read", ch), ("write", ch, v), ("skip",), ("timer",). The value chosen."""
         alt = self.alternatives.get(guards)
         if alt is None:
-            alt = upycsp.Alternative(*[self.world.guard(g) for g in guards])
+            alt = upycsp.Alternative(*[self.guard(g) for g in guards])
             self.alternatives[guards] = alt
 
         def select():
@@ -156,7 +180,7 @@ class Actor:
 
     def parallel(self, *guards):
         """Reads and writes posted together; their results."""
-        group = upycsp.Parallel(*[self.world.guard(g) for g in guards])
+        group = upycsp.Parallel(*[self.guard(g) for g in guards])
         return self.do(("parallel", guards), lambda: ("ok", tuple(group.run().retval)))
 
     def poison(self, ch, how="channel"):
@@ -195,16 +219,10 @@ class World:
             c = upycsp.Channel(name, **kwargs)
         else:
             c = upycsp.BufferedChannel(name, capacity, **kwargs)
-        self.capacities[name] = capacity
+        overflow = kwargs.get("overflow")
+        self.capacities[name] = (overflow, capacity) if overflow else capacity
         self.channels[name] = c
         return c
-
-    def guard(self, g):
-        if g[0] == "read":
-            return self.channels[g[1]].read
-        if g[0] == "write":
-            return self.channels[g[1]].write.alt_pending_write(g[2])
-        return upycsp.Skip() if g[0] == "skip" else upycsp.Timer(ms=g[1] if len(g) > 1 else 10)
 
     def actor(self, name):
         return Actor(self, name)
