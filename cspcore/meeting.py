@@ -165,6 +165,7 @@ class Table:
     def end(self):
         chain = None
         self.ended = True
+        self.look()  # now: later it would make an ended seat one without an end
         for s in self.seats:
             o = s._writers
             if o is not None and o is not DEAD:

@@ -336,6 +336,22 @@ async def test_poison_ends_who_is_offered_and_who_comes_later():
     ends[3].poison()
 
 
+async def test_poison_where_one_end_is_missing_reaches_that_end():
+    for n in (2, 3):
+        for missing in range(n):
+            for by in range(n):
+                ends = AltingBarrier.create(n)
+                handles = []
+                for i in range(n):
+                    if i != missing:
+                        handles.append(await offered(ends[0], syncs(ends[i])))
+                ends[by].poison()
+                assert await join_all(handles) == [POISONED] * (n - 1)
+                for e in ends:
+                    with raises(csp.PoisonException):
+                        await Alternative(e).select()
+
+
 async def test_a_process_that_dies_poisons_the_barriers_it_has_ends_of():
     ends = AltingBarrier.create(2)
 

@@ -20,6 +20,7 @@ ALTERNATIVE = "upycsp.alternative"
 PROCESS = "upycsp.process"
 WAIT = "upycsp.wait"
 KEPT = "uthreading.kept"
+MEETING = "cspcore.meeting"
 WAITING = "uthreading.waiting"
 SYNC = "uthreading.sync"
 
@@ -135,6 +136,36 @@ FAULTS = {
         WAIT,
         "            self.retire()\n        if party is not None:\n",
         "        self.wait()\n        if party is not None:\n",
+    ),
+    "a barrier lets two go where three are needed": (
+        "barrier_rounds",
+        MEETING,
+        "self._waiting + 1 >= self.parties",
+        "self._waiting + 2 >= self.parties",
+    ),
+    "who chose another guard is still counted at a barrier": (
+        "alting_ring_once",
+        MEETING,
+        "        self._writers = None\n        self.table.changed(-1)\n",
+        "        self._writers = None\n        self.table.waiting -= 1\n",
+    ),
+    "a resignation completes nothing": (
+        "alting_and_one_who_resigns",
+        MEETING,
+        "        return table.complete() if table.waiting == len(table.seats) else None\n",
+        "        return None\n",
+    ),
+    "an ended seat is opened again": (
+        "alting_and_poison",
+        MEETING,
+        "        self.look()  # now:",
+        "        #",
+    ),
+    "a server's poison forgets the calls it took": (
+        "a_server_that_dies",
+        "cspcore.calls",
+        "            self._open = link(self._open, request)\n",
+        "            pass\n",
     ),
     "a Parallel ends with its first operation": (
         "parallel_reads",
