@@ -21,7 +21,6 @@ from upycsp.wait import lock, wake_chain
 
 CancelledError = engine.CancelledError
 
-_AGAIN_S = 0.01
 _BURST = 64  # operations of one end in a row that need not wait, before the others get a turn
 _STAMPS = 0x1FFFFFFF  # so many pairings are told apart; more would need memory
 
@@ -82,7 +81,30 @@ class Bell:
                     before.later_fed = later
             ch = later
 
+    def ring(self):
+        """Set the flag. Interrupts do so without the lock."""
+        flag = self.flag
+        if flag is not None:
+            flag.set()
+
     # In the loop's thread
+
+    def attach(self):
+        """The running task is about to wait: see to it that the flag is looked at. Under lock."""
+        flag = engine.listen()
+        if flag is self.flag:
+            return
+        old = getattr(self.flag, "loop", None)  # CPython may have several
+        if old is not None and old is not flag.loop:
+            if old.is_running() and (self.waiting or self.wishes):
+                raise RuntimeError("the tasks that use bridges belong to one event loop")
+            self.waiting = 0  # nobody runs those any more
+            self.first = self.last = None
+            self.wishes.clear()
+        engine.wake(engine.Parked())  # which makes the driver: later there may be no memory
+        flag.answer = self.answer
+        self.flag = flag
+        flag.set()  # who was met meanwhile hears of it
 
     def offer(self, channel, op, value):
         """An offer for a task that has to wait."""
@@ -153,63 +175,14 @@ class Bell:
 
 if hasattr(engine, "core"):
 
-    class _Bell(Bell):
-        def attach(self):
-            """The running task is about to wait: see to it that the flag is polled."""
-            flag = engine.listen()
-            if flag is not self.flag:
-                engine.wake(engine.Parked())  # makes the driver: later there may be no memory
-                flag.answer = self.answer
-                self.flag = flag
-                flag.set()  # who was met meanwhile hears of it
-
-        def is_here(self):
-            """Whether this thread runs the loop, as far as can be known: of `run` it can."""
-            return engine._runner == get_ident()
-
-        def ring(self):
-            flag = self.flag
-            if flag is not None:
-                flag.set()
+    def is_here():
+        """Whether this thread runs the loop, as far as can be known: of `run` it can."""
+        return engine._runner == get_ident()
 
 else:
+    is_here = engine.is_running
 
-    class _Bell(Bell):
-        def __init__(self):
-            Bell.__init__(self)
-            self.loop = None
-            self.rung = False
-
-        def attach(self):
-            loop = engine.asyncio.get_running_loop()
-            if loop is not self.loop:
-                old = self.loop
-                if old is not None and old.is_running() and (self.waiting or self.wishes):
-                    raise RuntimeError("the tasks that use bridges belong to one event loop")
-                self.waiting = 0  # nobody runs those any more
-                self.first = self.last = None
-                self.wishes.clear()
-                self.loop = loop
-                self.rung = False
-
-        def is_here(self):
-            return engine.is_running()
-
-        def ring(self):
-            if not self.rung and self.loop is not None:
-                self.rung = True
-                try:
-                    self.loop.call_soon_threadsafe(self.answer)
-                except RuntimeError:  # the loop is closed, and its tasks with it
-                    pass
-
-        def answer(self):
-            self.rung = False
-            if Bell.answer(self):
-                self.loop.call_later(_AGAIN_S, self.ring)
-
-
-bell = _Bell()
+bell = Bell()
 
 
 class TaskOffer(engine.Parked, Offer):

@@ -422,13 +422,43 @@ def _run_after(run, after, interrupt):
                 raise
 
 
-_listens = None  # None or (loop, its thread)
+_listens = None  # None or (loop, its thread, its flag)
+_AGAIN_S = 0.01
+
+
+class _Flag:
+    # What asyncio.ThreadSafeFlag is to `micro`.
+
+    def __init__(self, loop):
+        self.answer = None
+        self.loop = loop
+        self._is_set = False
+
+    def set(self):
+        if not self._is_set:
+            self._is_set = True
+            try:
+                self.loop.call_soon_threadsafe(self._look)
+            except RuntimeError:  # the loop is closed, and its tasks with it
+                pass
+
+    def _look(self):
+        self._is_set = False
+        if self.answer is not None and self.answer():
+            self.loop.call_later(_AGAIN_S, self.set)
 
 
 def listen():
-    """From now on other threads may `ask`."""
+    """From now on other threads may `ask`, or set the flag that this returns.
+
+    The loop calls flag.answer() then, if there is one, and again if that returns true.
+    """
     global _listens
-    _listens = asyncio.get_running_loop(), threading.get_ident()
+    loop = asyncio.get_running_loop()
+    same = _listens is not None and _listens[0] is loop
+    flag = _listens[2] if same else _Flag(loop)
+    _listens = loop, threading.get_ident(), flag
+    return flag
 
 
 def unlisten():

@@ -17,7 +17,7 @@ while one of them waits.
 
 from cspcore.channel import DEAD, DRAINED, GIVEN, READ, WAITING
 from cspcore.buffered import OPEN, BaseBufferedChannel
-from uapycsp.bridged import NOTHING, ReadEnd, WriteEnd, bell, engine
+from uapycsp.bridged import NOTHING, ReadEnd, WriteEnd, bell, engine, is_here
 from upycsp.buffered import BufferedChannel
 from upycsp.wait import lock
 from uthreading.clock import Alarm
@@ -175,7 +175,7 @@ class Bridge(BufferedChannel):
         if isinstance(alt, engine.Parked):
             offer.value = WAITING
             raise TypeError("a task uses the ends for tasks")
-        if bell.is_here():
+        if is_here():
             offer.value = WAITING
             raise RuntimeError("the loop would wait: a task uses the ends for tasks")
 
