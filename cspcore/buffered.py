@@ -189,7 +189,7 @@ class BaseBufferedChannel(BaseChannel):
         while self._read_queue is not None:
             chain = self._end_offer(self._read_queue, chain)
         self._readers = DEAD
-        return chain
+        return chain if self._life is None else self._life.ring(chain)
 
     def _end(self, last):
         chain = self._end_readers(None)

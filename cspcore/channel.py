@@ -316,7 +316,7 @@ class BaseChannel:
         while self._readers is not None and self._readers is not DEAD:
             chain = self._end_offer(self._readers, chain)
         self._readers = DEAD
-        return chain
+        return chain if self._life is None else self._life.ring(chain)
 
     def _end_offer(self, offer, chain):
         # Poison one offer; the chain grows by whoever is to wake. An alternative withdraws all its

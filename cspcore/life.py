@@ -34,6 +34,7 @@ class Life:
         self.cause = None
         self.readers = 0
         self.writers = 0
+        self.watch = None  # see cspcore.closing
 
     def note(self, channel, cause):
         """The channel is about to end, or to end harder."""
@@ -41,6 +42,10 @@ class Life:
             self.cause = cause
         elif self.cause is not None and (cause is None or cause > self.cause):
             self.cause = cause
+
+    def ring(self, chain):
+        """The channel ends: those who wait for that are put before a chain, for in_order."""
+        return chain if self.watch is None else self.watch.ring(chain)
 
     def ended(self):
         """The exception that operations raise."""

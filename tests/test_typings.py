@@ -31,7 +31,7 @@ PUBLIC = (
 REAL = {"cspcore._awaited": "uapycsp", "cspcore._plain": "upycsp"}
 PACKAGES = ("cspcore", "ufuture", "uapycsp", "upycsp", "uthreading")
 SUBMODULES = {"upycsp": {"aio"}}
-GROUPS = {"meeting", "pool"}  # modules of each library, too
+GROUPS = {"bridge", "meeting", "pool"}  # modules of each library, too
 
 
 def stub(module):

@@ -22,11 +22,13 @@ _HOMES = (
     "uapycsp.alternative Alternative;cspcore.choice Guard Skip Timer;"
     "uapycsp.process process Parallel run run_CSP CSP;uapycsp.spawn Sequence Spawn;"
     "cspcore.errors PoisonException ChannelPoisonException RetireException DeadlockError;"
-    "uapycsp.within TimeoutError;uapycsp.timers At Every"
+    "uapycsp.within TimeoutError;uapycsp.timers At Every;"
+    "uapycsp.closing Closed"
 )
 _GROUPS = "plugnplay meeting pool"
 _MODULES = (
-    _GROUPS + " channel buffered counted alternative wait spawn watch within timers bridge bridged"
+    _GROUPS + " channel buffered counted alternative wait spawn watch within timers closing"
+    " bridge bridged"
 )
 
 

@@ -28,11 +28,12 @@ _HOMES = (
     "upycsp.process process Parallel Sequence Spawn run run_CSP CSP;"
     "cspcore.errors PoisonException ChannelPoisonException RetireException DeadlockError"
 )
-LATE = "upycsp.within TimeoutError;upycsp.timers At Every"  # wait.load loads them on demand
+# What wait.load loads on demand.
+LATE = "upycsp.within TimeoutError;upycsp.timers At Every;upycsp.closing Closed"
 _GROUPS = "plugnplay meeting pool"
 _MODULES = (
-    _GROUPS + " aio aio_plugnplay aio_meeting aio_pool aio_bridge aio_counted awaited"
-    " channel buffered counted alternative wait within timers bridge"
+    _GROUPS + " aio aio_plugnplay aio_meeting aio_pool aio_bridge aio_counted aio_closing awaited"
+    " channel buffered counted alternative wait within timers closing bridge"
 )
 
 

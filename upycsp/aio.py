@@ -38,7 +38,7 @@ __all__ = (
     "Channel", "BufferedChannel", "poison_channel", "Alternative", "Guard", "Skip", "Timer",
     "process", "Parallel", "Sequence", "Spawn", "run", "run_CSP", "CSP", "PoisonException",
     "ChannelPoisonException", "RetireException", "DeadlockError",
-    "TimeoutError", "At", "Every",  # noqa: F822
+    "TimeoutError", "At", "Every", "Closed",  # noqa: F822
     "plugnplay",  # noqa: F822
 )
 
@@ -331,8 +331,10 @@ _GROUPS = ("plugnplay", "meeting", "pool")
 
 
 def __getattr__(name):
-    if name in _GROUPS or name == "bridge":
+    if name in _GROUPS or name in ("bridge", "closing"):
         return __import__("upycsp.aio_" + name, None, None, ("*",))
+    if name == "Closed":
+        return __getattr__("closing").Closed
     if name == "timers" or name in _upycsp.every(_upycsp.LATE):
         return getattr(_upycsp, name)
     raise AttributeError(name)

@@ -437,9 +437,9 @@ async def test_bad_use_is_told_at_once():
         ch.from_isr(1)
     assert sentence(e.value)
     with raises(TypeError):
-        await ch.read(1)
+        await ch.read(1)  # pyright: ignore
     with raises(TypeError):
-        async for v in ch.write:
+        async for v in ch.write:  # pyright: ignore
             pass
     assert idle(ch)
 

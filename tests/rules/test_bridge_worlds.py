@@ -325,7 +325,7 @@ async def test_a_choice_of_writes_happens_exactly_once():
         await alt.fair_select()
     a.write.poison()
     b.write.poison()
-    got = await readers[0].join() + await readers[1].join()
+    got = await readers[0].join() + await readers[1].join()  # pyright: ignore
     assert sorted(got) == list(range(n))
     assert idle(a, b)
 

@@ -301,10 +301,10 @@ def test_a_deadlock_poisons_what_is_immune():
 async def test_a_strength_or_immunity_that_is_no_int_or_negative_is_a_value_error():
     for bad in (-1, -100, 1.5, "1", [], b"2"):
         with raises(ValueError) as e:
-            csp.Channel("c", immunity=bad)
+            csp.Channel("c", immunity=bad)  # pyright: ignore
         assert sentence(e.value)
         with raises(ValueError):
-            csp.BufferedChannel("c", 2, immunity=bad)
+            csp.BufferedChannel("c", 2, immunity=bad)  # pyright: ignore
         for ch in channels(3):
             for poison in WAYS:
                 with raises(ValueError) as e:
@@ -313,7 +313,7 @@ async def test_a_strength_or_immunity_that_is_no_int_or_negative_is_a_value_erro
                 assert not ch.poisoned
             assert await par(give_nothing(ch.read.join())) == [None]
     with raises(ValueError):
-        csp.Channel("c", immunity=None)
+        csp.Channel("c", immunity=None)  # pyright: ignore
 
 
 @csp.process

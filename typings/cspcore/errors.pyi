@@ -1,4 +1,7 @@
-class PoisonException(Exception): ...
+class PoisonException(Exception):
+    strength: int | None
+
+class RetireException(PoisonException): ...
 
 ChannelPoisonException = PoisonException
 

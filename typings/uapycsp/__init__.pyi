@@ -4,6 +4,7 @@ from cspcore._awaited import CSP as CSP
 from cspcore._awaited import Alternative as Alternative
 from cspcore._awaited import BufferedChannel as BufferedChannel
 from cspcore._awaited import Channel as Channel
+from cspcore._awaited import Closed as Closed
 from cspcore._awaited import Parallel as Parallel
 from cspcore._awaited import Sequence as Sequence
 from cspcore._awaited import Spawn as Spawn
@@ -11,12 +12,16 @@ from cspcore._awaited import poison_channel as poison_channel
 from cspcore._awaited import process as process
 from cspcore._awaited import run as run
 from cspcore._awaited import run_CSP as run_CSP
+from cspcore.choice import At as At
+from cspcore.choice import Every as Every
 from cspcore.choice import Guard as Guard
 from cspcore.choice import Skip as Skip
 from cspcore.choice import Timer as Timer
 from cspcore.errors import ChannelPoisonException as ChannelPoisonException
 from cspcore.errors import DeadlockError as DeadlockError
 from cspcore.errors import PoisonException as PoisonException
+from cspcore.errors import RetireException as RetireException
+from uapycsp import bridge as bridge
 from uapycsp import meeting as meeting
 from uapycsp import plugnplay as plugnplay
 from uapycsp import pool as pool

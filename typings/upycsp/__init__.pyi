@@ -4,6 +4,7 @@ from cspcore._plain import CSP as CSP
 from cspcore._plain import Alternative as Alternative
 from cspcore._plain import BufferedChannel as BufferedChannel
 from cspcore._plain import Channel as Channel
+from cspcore._plain import Closed as Closed
 from cspcore._plain import Parallel as Parallel
 from cspcore._plain import Sequence as Sequence
 from cspcore._plain import Spawn as Spawn
@@ -11,13 +12,17 @@ from cspcore._plain import poison_channel as poison_channel
 from cspcore._plain import process as process
 from cspcore._plain import run as run
 from cspcore._plain import run_CSP as run_CSP
+from cspcore.choice import At as At
+from cspcore.choice import Every as Every
 from cspcore.choice import Guard as Guard
 from cspcore.choice import Skip as Skip
 from cspcore.choice import Timer as Timer
 from cspcore.errors import ChannelPoisonException as ChannelPoisonException
 from cspcore.errors import DeadlockError as DeadlockError
 from cspcore.errors import PoisonException as PoisonException
+from cspcore.errors import RetireException as RetireException
 from upycsp import aio as aio
+from upycsp import bridge as bridge
 from upycsp import meeting as meeting
 from upycsp import plugnplay as plugnplay
 from upycsp import pool as pool

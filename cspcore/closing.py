@@ -1,0 +1,67 @@
+"""Who waits for the end of a channel: the guard `Closed(cout)`, and what it reads from.
+
+A Watch is a channel from which None can be read once another channel takes no more writes. It
+hangs on that channel's Life. Its readers wait in a queue of its own; the moment in which the other
+one's waiting readers are poisoned, which all ways to end have in common, pairs them. So a watch is
+chosen like any read, and what waits on it alone is found by the report of deadlocks.
+"""
+
+from cspcore.buffered import OPEN
+from cspcore.channel import DEAD, WRITE, BaseChannel, in_order
+from cspcore.choice import End, title
+from cspcore.life import Life
+
+
+class Watch(BaseChannel):
+    """See above. Made under the library's lock."""
+
+    def __init__(self, channel):
+        BaseChannel.__init__(self, "the end of " + title(channel), channel.external)
+        if channel._readers is DEAD:
+            self._writers = OPEN
+
+    def take(self):
+        return None, None
+
+    def give_back(self, offer, value):
+        return None  # it can be read again
+
+    def ring(self, chain):
+        """The channel ends; whom to wake is put before a chain, for in_order."""
+        self._writers = OPEN
+        while self._readers is not None:
+            offer = self._readers
+            if offer.alt is None:
+                self.withdraw(offer)
+                party = offer
+            else:
+                party = offer.alt.paired(offer)
+            offer.value = None
+            if party is not None:
+                party.next = chain
+                chain = party
+        return chain
+
+    def resists(self, strength):
+        return True  # the end of a process that only watched
+
+    def end_all(self):
+        chain = self._end_readers(None)  # for the report of a deadlock, which does not ask
+        self._readers = None
+        return in_order(chain)
+
+    def verify(self):
+        pass
+
+
+def watch(cout):
+    """The Watch of a write end's channel. Under the library's lock."""
+    ch = cout.channel() if isinstance(cout, End) and cout.op == WRITE else None
+    if not hasattr(ch, "_life") or hasattr(ch, "words"):
+        raise TypeError("a write end of a channel is expected")
+    life = ch._life
+    if life is None:
+        life = ch._life = Life()
+    if life.watch is None:
+        life.watch = Watch(ch)
+    return life.watch
