@@ -280,11 +280,14 @@ class BaseChannel:
 
     def resists(self, strength):
         """Whether poison does not act on it. To be asked before; else the strength is noted."""
-        if strength is None and self._life is None:
-            return False
-        from cspcore.life import resists
+        life = self._life
+        if life is None:
+            if strength is None:
+                return False
+            from cspcore.life import Life  # where there is one already, this takes no memory
 
-        return resists(self, strength)
+            life = Life()
+        return life.resists(self, strength)
 
     def ended(self):
         """The exception that operations raise now that the channel has ended."""

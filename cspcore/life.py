@@ -25,8 +25,8 @@ _RETIRED = const(-1)  # as a strength: softer than any poison
 class Life:
     """What a channel's immunity is, what has ended it, how many counted ends have not retired.
 
-    `cause` is a strength; None, which is the hardest, also until it ends, for the ways to end that
-    do not tell: close, and poison when there is too little memory for a Life.
+    `cause` is a strength. None is the hardest; so it is till the channel ends, and for ways to end
+    that do not tell, as close.
     """
 
     def __init__(self, immunity=0):
@@ -35,6 +35,16 @@ class Life:
         self.readers = 0
         self.writers = 0
         self.watch = None  # see cspcore.closing
+
+    def resists(self, channel, strength):
+        """See BaseChannel.resists. This may be a new one, which is kept if the poison acts."""
+        if strength is not None:
+            _checked(strength, "a strength is an int and not negative")
+            if strength <= self.immunity:
+                return True
+        channel._life = self  # it may need memory: nothing has happened till then
+        self.note(channel, strength)
+        return False
 
     def note(self, channel, cause):
         """The channel is about to end, or to end harder."""
@@ -62,24 +72,6 @@ def _checked(n, text):
     if not isinstance(n, int) or n < 0:
         raise ValueError(text)
     return n
-
-
-def resists(channel, strength):
-    """Whether poison of a strength does not act on a channel. Else that is noted."""
-    life = channel._life
-    if strength is not None:
-        _checked(strength, "a strength is an int and not negative")
-        if strength <= (0 if life is None else life.immunity):
-            return True
-        if life is None:
-            if channel._readers is DEAD:
-                return False
-            try:
-                life = channel._life = Life()
-            except MemoryError:  # a process that dies needs none: it ends harder then
-                return False
-    life.note(channel, strength)
-    return False
 
 
 class Share:

@@ -52,10 +52,11 @@ class BaseProcess:
     def die(self, exception):
         """Rules 4 and 5: what an exception does that ends the process. What remains of it."""
         if self._propagate and self._args is not None:
-            forsake_ends(self._args, exception)
-            if self._kwargs:
-                for name in self._kwargs:
-                    _forsake(self._kwargs[name], exception, _DEEPEST)
+            try:
+                self._forsake_ends(exception)
+            except MemoryError as er:  # a strength could not be noted: that is a failure
+                exception = er
+                self._forsake_ends(exception)
         if not isinstance(exception, PoisonException):
             return exception
         if self._verbose:
@@ -66,6 +67,12 @@ class BaseProcess:
             except Exception:  # stderr is closed, or there is no memory
                 pass
         return None
+
+    def _forsake_ends(self, exception):
+        forsake_ends(self._args, exception)
+        if self._kwargs:
+            for name in self._kwargs:
+                _forsake(self._kwargs[name], exception, _DEEPEST)
 
     def forgo(self, exception):
         """It will never be started: its neighbours must not wait for it. As die."""

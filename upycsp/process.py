@@ -144,8 +144,9 @@ class Process(BaseProcess, Runnable):
                 raise TypeError("a process function is a def without await and yield")
         except BaseException as er:
             self._note(er)  # if not even its ends can be poisoned
-            if self.die(er) is None:
-                self._note(None)
+            left = self.die(er)
+            if left is not er:
+                self._note(left)
 
     def _enter(self):
         with lock:

@@ -11,7 +11,9 @@ All end: only loops that wait for a message of a wired network may be without a 
 
 from hypothesis import strategies as st
 
-_CAPACITIES = st.sampled_from(["plain", "plain", 0, 1, 1, 2, 3, None, None])
+_CAPACITIES = st.sampled_from(
+    ["plain", "plain", 0, 1, 1, 2, 3, None, None, ["keep_oldest", 1], ["keep_newest", 2]]
+)
 _COUNTS = st.integers(1, 6)
 _MS = st.sampled_from([1, 0, 2])
 _TURN = [["s", 0, 0, [["k"]]]]

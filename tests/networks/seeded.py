@@ -66,8 +66,8 @@ FAULTS = {
         "        return self._end(DEAD)\n",
     ),
     "a process that ends by poison poisons nothing": (
-        "uapycsp", "cspcore/process.py", "            forsake_ends(self._args, exception)\n",
-        "            pass\n",
+        "uapycsp", "cspcore/process.py", "        forsake_ends(self._args, exception)\n",
+        "        pass\n",
     ),
     "ends in lists are not poisoned": (
         "uapycsp", "cspcore/process.py", "    elif deep and isinstance(a, _NESTS):\n",

@@ -3,7 +3,7 @@
 What fails is what is printed: every network is run from this text, which uses the public API
 alone, in the syntax of MicroPython 1.11 and later. A description is made of lists and numbers:
 
-    {"channels": [capacity, ...],      None: unlimited, "plain": a Channel
+    {"channels": [capacity, ...],      None: unlimited, "plain": a Channel, [overflow, capacity]
      "defs": [{"ops": [...], "propagate": bool, "pass": 0..2, "hold": [["r", c], ...]}, ...],
      "members": [member, ...]}         what `run` is given
 
@@ -432,6 +432,8 @@ class _Writer:
         for c, capacity in enumerate(channels):
             kind = "Channel" if capacity == "plain" else "BufferedChannel"
             more = "" if capacity == "plain" else ", {}".format(capacity)
+            if isinstance(capacity, list):
+                more = ', {}, "{}"'.format(capacity[1], capacity[0])
             self.put('c{} = csp.{}("c{}"{})'.format(c, kind, c, more))
         names = ", ".join("c{}".format(c) for c in range(len(channels)))
         self.put("chans = [{}]".format(names))

@@ -493,6 +493,95 @@ def farm(log):
     return processes, [a, b], [1, 2, 3], None
 
 
+@csp.process
+async def gives_and_retires(cout, values):
+    point()
+    with cout:
+        for v in values:
+            await cout(v)
+            point()
+
+
+def retiring(log):
+    a, b = csp.Channel("a"), csp.BufferedChannel("b", 1)
+    processes = [
+        gives_and_retires(a.writer(), (1, 2)),
+        gives_and_retires(a.writer(), (3,)),
+        relays(a.reader(), b.writer()),
+        relays(a.reader(), b.writer()),
+        takes(b.reader(), log),
+    ]
+    return processes, [a, b], [1, 2, 3], ANY
+
+
+@csp.process
+async def joins(cout, value):
+    point()
+    with cout.join() as own:
+        point()
+        cout.retire()
+        await csp.Alternative(own.alt_pending_write(value)).select()
+        point()
+
+
+@csp.process
+async def takes_and_retires(cin, log, n):
+    point()
+    with cin:
+        for _ in range(n):
+            v = await cin()
+            log.add(v)
+            point()
+
+
+def joining(log):
+    a = csp.Channel("a")
+    processes = [joins(a.writer(), 1), joins(a.writer(), 2), takes_and_retires(a.reader(), log, 2)]
+    return processes, [a], [1, 2], ANY
+
+
+@csp.process
+async def overflows(ch, log):
+    point()
+    for v in (1, 2, 3):
+        await ch.write(v)
+        point()
+    for _ in range(2):
+        v = await ch.read()
+        log.add(v)
+        point()
+
+
+def overflowing(log):
+    a, b = csp.BufferedChannel("a", 2, "keep_oldest"), csp.BufferedChannel("b", 2, "keep_newest")
+    return [csp.Sequence(overflows(a, log), overflows(b, log))], [a, b], [1, 2, 2, 3], None
+
+
+@csp.process
+async def drives(cout, cin, log, v):
+    point()
+    await cout(v)
+    point()
+    v = await cin()
+    log.add(v)
+    cout.poison(1)
+    point()
+
+
+@csp.process
+async def shuts_down(border, log):
+    point()
+    for v in (1, 2):
+        part = csp.Channel("part")
+        await par(relays(part.read, border.write), drives(part.write, border.read, log, v))
+        point()
+
+
+def strengths(log):
+    border = csp.BufferedChannel("border", 1, immunity=1)
+    return [shuts_down(border, log)], [border], [1, 2], None
+
+
 ALL = [
     pair,
     pipeline,
@@ -516,6 +605,10 @@ ALL = [
     meetings,
     calls,
     farm,
+    retiring,
+    joining,
+    overflowing,
+    strengths,
 ]
 
 if LIB == "uapycsp":

@@ -1,8 +1,8 @@
-"""Rule 8 where buffers overflow: what is given back is not dropped, and takes no room."""
+"""Rule 8 where buffers overflow and ends are counted: what is given back, by whom, to whom."""
 
 import csp
 
-from rules_support import asyncio, idle, join, raises, until, waiting_readers
+from rules_support import asyncio, idle, join, raises, sleep_ms, until, waiting_readers
 
 VARIANTS = ("uapycsp",)
 
@@ -91,3 +91,166 @@ async def test_a_cancelled_select_gives_back_what_it_chose():
         assert await ch.read() == "chosen"
         assert await ch.read() == "later"
         assert idle(ch, other)
+
+
+# Counted ends
+
+
+async def asks(operation):
+    """A task of asyncio's that does an operation, and has begun it."""
+    task = asyncio.get_event_loop().create_task(awaits(operation))
+    await sleep_ms(0)
+    return task
+
+
+async def awaits(operation):
+    return await operation
+
+
+async def cancelled(task):
+    with raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_read_by_a_counted_end_that_was_not_paired_leaves_nothing():
+    ch = csp.Channel("c")
+    cin = ch.reader()
+    for operation in (cin(), csp.Alternative(cin).select(), csp.Parallel(cin)):
+        task = await asks(operation)
+        assert ch.queue_len() == 1
+        task.cancel()
+        assert idle(ch)
+        await cancelled(task)
+    assert not ch.poisoned
+
+
+async def test_a_write_by_a_counted_end_that_was_not_paired_leaves_nothing():
+    ch = csp.Channel("c")
+    cout = ch.writer()
+    guard = cout.alt_pending_write(1)
+    for operation in (cout(1), csp.Alternative(guard).select(), csp.Parallel(guard)):
+        task = await asks(operation)
+        assert ch.queue_len() == 1
+        task.cancel()
+        assert idle(ch)
+        await cancelled(task)
+    assert not ch.poisoned
+
+
+async def test_a_paired_read_gives_its_value_back_even_if_its_end_has_retired():
+    for make in (csp.Channel, csp.BufferedChannel):
+        for retires in (False, True):
+            ch = make("c")
+            cin, other = ch.reader(), ch.reader()
+            for operation in (
+                cin(), csp.Alternative(cin).select(), csp.Parallel(cin), csp.Parallel(cin()),
+            ):
+                task = await asks(operation)
+                await ch.write("back")
+                task.cancel()
+                if retires:
+                    cin.retire()
+                ch.verify()
+                assert ch.queue_len() == 1
+                assert await other() == "back"
+                await cancelled(task)
+                if retires:
+                    break
+            assert idle(ch) and not ch.poisoned
+
+
+async def test_what_is_given_back_before_the_last_writer_retires_can_be_read():
+    ch = csp.Channel("c")
+    cin, cout = ch.reader(), ch.writer()
+    task = await asks(cin())
+    await cout("back")
+    task.cancel()
+    cout.retire()
+    assert not ch.poisoned
+    assert await cin() == "back"
+    assert ch.poisoned
+    await cancelled(task)
+    with raises(csp.RetireException):
+        await cin()
+
+
+async def test_what_is_given_back_after_the_last_writer_has_retired_can_be_read():
+    ch = csp.Channel("c")
+    cin, cout = ch.reader(), ch.writer()
+    task = await asks(cin())
+    await cout("back")
+    cout.retire()
+    assert ch.poisoned
+    task.cancel()
+    assert not ch.poisoned
+    assert await cin() == "back"
+    await cancelled(task)
+    assert idle(ch)
+
+
+async def test_what_is_given_back_after_the_last_reader_has_retired_is_dropped():
+    ch = csp.Channel("c")
+    cin, cout = ch.reader(), ch.writer()
+    task = await asks(cin())
+    await cout("dropped")
+    cin.retire()
+    task.cancel()
+    assert ch.poisoned and idle(ch)
+    await cancelled(task)
+
+
+async def test_a_paired_write_stands():
+    ch = csp.Channel("c")
+    cin, cout = ch.reader(), ch.writer()
+    task = await asks(writes_and_sleeps(cout))
+    assert await cin() == 1
+    task.cancel()
+    cout.retire()
+    await cancelled(task)
+    assert ch.poisoned and idle(ch)
+
+
+async def writes_and_sleeps(cout):
+    assert await cout(1) == 0
+    await sleep_ms(1)
+
+
+async def test_a_cancelled_process_poisons_its_counted_ends_as_others():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    hold = a.reader(), b.writer()
+    h = csp.Spawn(reads(a.reader(), b.writer()))
+    await until(lambda: a.queue_len() == 1)
+    h.cancel()
+    with raises(asyncio.CancelledError):
+        await join(h)
+    for ch in (a, b):
+        with raises(csp.PoisonException) as e:
+            await ch.read()
+        assert not isinstance(e.value, csp.RetireException)
+    for end in hold:
+        end.retire()
+
+
+@csp.process
+async def reads(cin, cout):
+    await cout(await cin())
+
+
+async def test_a_cancel_within_a_block_poisons_its_end():
+    ch = csp.Channel("c")
+    hold = ch.reader()
+    h = csp.Spawn(blocks(ch))
+    await until(lambda: ch.queue_len() == 1)
+    h.cancel()
+    with raises(asyncio.CancelledError):
+        await join(h)
+    assert ch.poisoned and idle(ch)
+    with raises(csp.PoisonException) as e:
+        await hold()
+    assert not isinstance(e.value, csp.RetireException)
+
+
+@csp.process
+async def blocks(ch):
+    with ch.writer() as cout:
+        await cout(1)
