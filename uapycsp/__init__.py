@@ -46,7 +46,7 @@ def __getattr__(name):
     if name == "_lazy":
         return True
     if name in ("channel", "buffered", "alternative", "wait", "spawn", "watch", "within", "timers",
-                "plugnplay"):
+                "virtual", "plugnplay"):
         return __import__("uapycsp." + name, None, None, ("*",))
     module = _attrs.get(name)
     if module is None:

@@ -51,8 +51,8 @@ _late_attrs = {
 _late = ("cspcore.masked", "upycsp.within", "upycsp.timers")
 _loading = allocate_lock()
 _modules = (
-    "channel", "buffered", "alternative", "wait", "within", "timers", "plugnplay", "aio",
-    "aio_plugnplay",
+    "channel", "buffered", "alternative", "wait", "within", "timers", "virtual", "plugnplay",
+    "aio", "aio_plugnplay",
 )
 __all__ = tuple(_attrs) + tuple(_late_attrs) + ("plugnplay",)
 

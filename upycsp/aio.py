@@ -326,7 +326,7 @@ def __getattr__(name):
         from upycsp import aio_plugnplay
 
         return aio_plugnplay
-    if name == "timers" or name in _upycsp._late_attrs:
+    if name in ("timers", "virtual") or name in _upycsp._late_attrs:
         return getattr(_upycsp, name)
     raise AttributeError(name)
 
