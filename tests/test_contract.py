@@ -449,3 +449,39 @@ def test_ticks_count_milliseconds():
 
     run(main())
     assert ticks_diff(ticks_ms(), start) >= 15
+
+
+# What a virtual clock exchanges
+
+
+def test_asyncio_reads_the_time_by_ticks_and_waits_in_wait_io_event():
+    async def main():
+        now = core.ticks()
+        waited = []
+        usual = core._io_queue.wait_io_event, core.ticks
+
+        def wait(ms):
+            waited.append(ms)
+            core.ticks = lambda: engine.ticks_add(now, 5000)
+
+        core.ticks = lambda: now
+        core._io_queue.wait_io_event = wait
+        try:
+            await asyncio.sleep_ms(5000)
+        finally:
+            core._io_queue.wait_io_event, core.ticks = usual
+        assert 5000 in waited
+
+    run(main())
+
+
+def test_tasks_of_the_same_ticks_leave_the_queue_in_the_order_they_came():
+    queue = core.TaskQueue()
+    tasks = [core.Task(nothing()) for _ in range(20)]
+    for task in tasks:
+        push(queue, task, 1000)
+        assert task.ph_key == 1000
+    pop = queue.pop if hasattr(queue, "pop") else queue.pop_head
+    for task in tasks:
+        assert pop() is task
+        task.coro.close()

@@ -47,6 +47,7 @@ GUARDED = {
     "socketpair": "on a PC",
     "get_running_loop": "CPython's asyncio",
     "cpython": "the engine for CPython",
+    "VirtualTime": "the engine for CPython has it",
     "exc_value": "a field of our own tuple",
     "_lazy": "asked of our own modules",
     "_made": "asked of our own objects",

@@ -488,8 +488,10 @@ def note_failure(handle, p):
     failures.note(handle)
 
 
-def run(*processes):
+def run(*processes, clock=None):
     """From ordinary code: run a process (its value), or several in parallel (their list).
+
+    clock: a VirtualClock, to run by its time.
 
     Raises what the first of them, or one spawned that nobody asked about, raised; DeadlockError
     when all wait for one another.
@@ -499,6 +501,7 @@ def run(*processes):
         raise RuntimeError("an event loop runs already: await the process")
     if not processes:
         raise ValueError("run needs at least one process")
+    runs = (clock or engine).run  # AttributeError if it is no clock
     from uapycsp.watch import look  # not later, when there may be no memory for it
 
     group = Parallel(*[as_process(p) for p in processes])
@@ -506,7 +509,7 @@ def run(*processes):
     _deadlock = None
     _root = group
     try:
-        results = engine.run(_main(group, look), lambda: _abandon(group))
+        results = runs(_main(group, look), lambda: _abandon(group))
     finally:
         if not alive.is_empty() and hasattr(engine, "drop_all"):
             _drop_all()

@@ -20,6 +20,7 @@ _attrs = {
     "wait_for": "ufuture.timeout",
     "wait_for_ms": "ufuture.timeout",
     "Barrier": "ufuture.barrier",
+    "VirtualClock": "ufuture.virtual",
     "CancelledError": "ufuture.loop",
     "TimeoutError": "ufuture.loop",
     "sleep_ms": "ufuture.loop",

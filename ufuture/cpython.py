@@ -7,6 +7,7 @@ the protocol of a bare `yield future` (`_asyncio_future_blocking`).
 import asyncio
 import inspect
 import logging
+import selectors
 import signal
 import threading
 import time
@@ -317,6 +318,7 @@ def run(coro, after=None):
 
 
 _loop = None  # that of the last run
+_new_loop = None  # what makes the loop of a run, if it is not asyncio's usual one
 
 
 class _Interrupts:
@@ -387,7 +389,7 @@ class _OldRunner:
     # What is used of asyncio.Runner.
 
     def __enter__(self):
-        self.loop = asyncio.new_event_loop()
+        self.loop = (_new_loop or asyncio.new_event_loop)()
         asyncio.set_event_loop(self.loop)
         return self
 
@@ -407,7 +409,9 @@ class _OldRunner:
 
 
 def _Runner():
-    return getattr(asyncio, "Runner", _OldRunner)()  # from 3.11 on
+    if not hasattr(asyncio, "Runner"):  # before 3.11
+        return _OldRunner()
+    return asyncio.Runner(loop_factory=_new_loop)
 
 
 def _run_after(run, after, interrupt):
@@ -510,3 +514,59 @@ def _look(f):
 def _inside(task):
     parked = _waits(task) or getattr(task, "csp_owned", None)
     return parked is not None and not parked.outside
+
+
+class VirtualTime:
+    """How a VirtualClock has the time of the loops that it runs: see ufuture.virtual."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def ms(self):
+        return int(self.seconds * 1000 + 0.001)
+
+    def begin(self):
+        global _new_loop
+        if _new_loop is not None:
+            raise RuntimeError("a virtual clock runs already")
+        _new_loop = self._loop
+
+    def end(self):
+        global _new_loop
+        _new_loop = None
+
+    def _loop(self):
+        return _JumpingLoop(self)
+
+
+class _JumpingLoop(asyncio.SelectorEventLoop):
+    def __init__(self, virtual):
+        self._virtual = virtual
+        super().__init__(_JumpingSelector(virtual))
+
+    def time(self):
+        return self._virtual.seconds
+
+    def call_later(self, delay, callback, *args, **kwargs):
+        if callback is _look:
+            return None  # the selector calls it when nothing else can go on
+        return super().call_later(delay, callback, *args, **kwargs)
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    def __init__(self, virtual):
+        super().__init__()
+        self._virtual = virtual
+
+    def select(self, timeout=None):
+        events = super().select(0)
+        if events or timeout is not None and timeout <= 0:
+            return events
+        if timeout is not None:
+            self._virtual.seconds += timeout
+            return events
+        if _watch is None:
+            return super().select(None)
+        order = _order
+        _look(_watch)
+        return events if _order != order else super().select(_WATCH_S)

@@ -5,7 +5,8 @@ So what wakes through this module does not go through asyncio's queue: `wake` ap
 and one task, the driver, resumes from it, gives way to asyncio after LIMIT resumes and parks when
 the list is empty.
 
-This is the only module that uses asyncio's private parts. The contract, which a test checks:
+This and `virtual`, a clock for tests, are the only modules that use asyncio's private parts. The
+contract, which a test checks:
 - core.cur_task is the running task and may be set; core._task_queue and core._io_queue are rebound
   by new_event_loop(); the queue has peek, remove and either push(task[, ticks]) (1.19 and later)
   or push_head(task) and push_sorted(task, ticks) (1.16 - 1.18); both set task.data to None;
