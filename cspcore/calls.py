@@ -26,6 +26,7 @@ class Request(BaseChannel):
 
     def __init__(self, calls, args):
         BaseChannel.__init__(self, calls.name, calls.external)
+        self._life = None  # an attribute: later other threads may look into this object
         self.calls = calls
         self.args = args
         self.taken = False
@@ -46,6 +47,17 @@ class Request(BaseChannel):
     def poison(self):
         """Let the call raise PoisonException."""
         return self._wake(self.calls.atomically(self.end_all))
+
+    # In a `with` block it is an extended rendezvous: the client waits until the block has ended.
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, exception, traceback):
+        if kind is not None:
+            self.poison()
+        elif not self.settled:
+            self.answer(None)
 
     def _settle(self, value, failed):
         return self._wake(self.calls.atomically(self._answered, value, failed))
@@ -99,6 +111,7 @@ class Calls(BaseChannel):
 
     def __init__(self, name="", external=False):
         BaseChannel.__init__(self, name, external)
+        self._life = None
         self._open = None  # a queue of requests
 
     def take(self):
@@ -119,6 +132,13 @@ class Calls(BaseChannel):
 
     def forget(self, request):
         self._open = unlink(self._open, request)
+
+    def resists(self, strength):
+        r = self._open
+        while r is not None:  # each notes what it ends by
+            BaseChannel.resists(r, strength)
+            r = r.next
+        return BaseChannel.resists(self, strength)
 
     def _end_readers(self, chain):
         while self._open is not None:

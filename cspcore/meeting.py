@@ -17,7 +17,6 @@ from cspcore.buffered import OPEN
 from cspcore.channel import DEAD, MARKER, TAKEN, WRITE, BaseChannel, Offer, in_order, link, unlink
 from cspcore.choice import Choice, End, WriteGuard, title
 
-
 GONE = Offer(None, MARKER, True)  # `_readers` of a seat that was resigned
 
 
@@ -28,6 +27,7 @@ class Gathering(BaseChannel):
 
     def __init__(self, name, external, wake):
         BaseChannel.__init__(self, name, external)
+        self._life = None  # an attribute: later other threads may look into this object
         self.wake = wake
 
     def release(self, offer, last):
@@ -220,8 +220,16 @@ class Seat(Gathering):
         self._readers = GONE
         return table.complete() if table.waiting == len(table.seats) else None
 
+    def resists(self, strength):
+        if self._readers is GONE:
+            return True
+        resists = False
+        for s in self.table.seats:  # each notes what it ends by
+            resists = Gathering.resists(s, strength)
+        return resists
+
     def _end(self, last):
-        return None if self._readers is GONE else self.table.end()
+        return self.table.end()
 
 
 # What users see. A library adds: write_end, an end for any kind of channel; wake(party);

@@ -19,10 +19,12 @@ class Alternative(Composed, engine.Parked, Choice):
 
     def __init__(self, *guards):
         Choice.__init__(self, *guards)
-        self._asks = False  # a guard of a user's, who may call schedule from another thread
+        # What to do before a selection: 1 for a guard of a user's, who may call schedule from
+        # another thread; 2 for a turn.
+        self._asks = 0
         for g, o in zip(guards, self._offers):
             if o is None and not isinstance(g, (Skip, Timer)):
-                self._asks = True
+                self._asks = 1
         self._limit = None  # None or (ms, guard): the Timer that is due first
         self._busy = False
         self.next = None
@@ -41,12 +43,16 @@ class Alternative(Composed, engine.Parked, Choice):
 
         ready: a truth value for each guard; those that are false are left out this time.
         """
+        if self._asks:
+            if self._asks > 1:
+                self._asks -= 2
+                yield turn()
+            if self._asks:
+                engine.listen()
         if self._busy:
             raise RuntimeError("an alternative is used by one process at a time")
         if ready is not None:
             self.mask(ready)
-        if self._asks:
-            engine.listen()
         i = self.poll(self._next if fair else 0)
         if i < 0:
             self._busy = True
@@ -84,6 +90,7 @@ class Alternative(Composed, engine.Parked, Choice):
             self._done += 1
             if not self._done & 63:
                 advance(self)
+                self._asks |= 2  # or who always finds a guard ready would let nobody else run
             # Whom to wake has no name of its own: the generator would take 224 bytes, not 192.
             v, ready = self.commit(i)
             if ready is not None:

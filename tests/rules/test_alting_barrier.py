@@ -9,6 +9,7 @@ from rules_support import (
     Log,
     asyncio,
     choose,
+    give_from,
     idle,
     join,
     join_all,
@@ -136,6 +137,32 @@ async def test_a_time_limit_takes_an_offer_away():
     h = await offered(ends[0], index_of(ends[0], csp.Timer(60)))
     await ends[1].sync()
     assert await join(h) == 0
+
+
+async def test_a_guard_left_out_of_a_selection_offers_nothing():
+    a, b = AltingBarrier.create(2, "a"), AltingBarrier.create(2, "b")
+    alt = Alternative(a[0], b[0], csp.Timer(ms=2))
+    h = await offered(a[1], syncs(a[1]))
+    for _ in range(2):
+        g, v = await alt.select(ready=[False, True, True])
+        assert g is alt.guards[2] and a[0].waiting() == 1 and b[0].waiting() == 0
+    g, v = await alt.select()
+    assert g is a[0] and await join(h) == 0
+
+
+async def test_who_always_finds_a_barrier_complete_lets_others_run():
+    stop = csp.Channel("stop")
+    (end,) = AltingBarrier.create(1)
+
+    @csp.process
+    async def goes_on(cin):
+        alt = Alternative(cin, end)
+        while True:
+            g, v = await alt.select()
+            if g is cin:
+                return v
+
+    assert await par(goes_on(stop.read), give_from(stop.write, ["stop"])) == ["stop", None]
 
 
 async def test_the_order_of_guards_decides_between_complete_barriers():
@@ -350,6 +377,28 @@ async def test_poison_where_one_end_is_missing_reaches_that_end():
                 for e in ends:
                     with raises(csp.PoisonException):
                         await Alternative(e).select()
+
+
+@csp.process
+async def strength_of(operation):
+    try:
+        await operation()
+    except csp.PoisonException as er:
+        return er.strength
+
+
+async def test_the_strength_of_poison_reaches_all_ends():
+    ends = AltingBarrier.create(4)
+    alt = Alternative(ends[1], csp.Timer(60))
+    h0 = await offered(ends[0], strength_of(ends[0].sync))
+    h1 = await offered(ends[0], strength_of(alt.select))
+    ends[3].resign()
+    ends[3].poison(2)
+    ends[2].poison(0)
+    assert ends[0].waiting() == 2
+    ends[2].poison(3)
+    assert await join_all([h0, h1]) == [3, 3]
+    assert await join(csp.Spawn(strength_of(ends[2].sync))) == 3
 
 
 async def test_a_process_that_dies_poisons_the_barriers_it_has_ends_of():

@@ -241,6 +241,28 @@ async def test_poison_spreads_through_processes_that_sync():
     assert ch.poisoned
 
 
+@csp.process
+async def strength_of(operation):
+    try:
+        await operation()
+    except csp.PoisonException as er:
+        return er.strength
+
+
+async def test_the_strength_of_poison_reaches_who_waits_and_who_comes_later():
+    for x, operation, n in (
+        (Barrier(2), "sync", "waiting"),
+        (Bucket(), "fall_into", "holding"),
+    ):
+        h = csp.Spawn(strength_of(getattr(x, operation)))
+        await until(lambda: getattr(x, n)() == 1)
+        x.poison(0)
+        assert getattr(x, n)() == 1
+        x.poison(3)
+        assert await join(h) == 3
+        assert await join(csp.Spawn(strength_of(getattr(x, operation)))) == 3
+
+
 if AWAITABLE:
 
     async def test_poison_enrol_and_resign_may_be_awaited():

@@ -267,6 +267,26 @@ async def test_the_poison_of_a_request_reaches_its_client_alone():
     assert not ch.poisoned
 
 
+async def test_a_call_waits_for_the_end_of_a_block():
+    ch = CallChannel()
+    h = await waiting_client(ch, 1)
+    with await ch.serve.accept() as request:
+        assert request.args == (1,)
+        await settle()
+        assert not h.done()
+    assert await join(h) is None
+    h = await waiting_client(ch, 2)
+    with await ch.serve.accept() as request:
+        request.answer(20)
+        assert await join(h) == 20
+    h = await waiting_client(ch, 3)
+    with raises(ValueError):
+        with await ch.serve.accept():
+            raise ValueError("in the block")
+    assert await join(h) == POISONED
+    assert not ch.poisoned
+
+
 # As a guard
 
 
@@ -334,6 +354,27 @@ async def test_poison_reaches_who_calls_who_serves_and_who_waits_for_an_answer()
         await until(lambda: ch.queue_len() == 1)
         poison(ch)
         assert await join(h) == POISONED
+
+
+@csp.process
+async def strength_of(call):
+    try:
+        await call()
+    except csp.PoisonException as er:
+        return er.strength
+
+
+async def test_the_strength_of_poison_reaches_taken_calls_too():
+    ch = CallChannel()
+    h = csp.Spawn(strength_of(ch.call))
+    await until(lambda: ch.queue_len() == 1)
+    await ch.serve.accept()
+    h2 = csp.Spawn(strength_of(ch.call))
+    await until(lambda: ch.queue_len() == 1)
+    ch.serve.poison(0)
+    assert ch.queue_len() == 1
+    ch.serve.poison(3)
+    assert await join_all([h, h2]) == [3, 3]
 
 
 async def test_an_answer_that_was_given_is_not_undone_by_poison():
