@@ -101,7 +101,6 @@ class Bell:
             self.waiting = 0  # nobody runs those any more
             self.first = self.last = None
             self.wishes.clear()
-        engine.wake(engine.Parked())  # which makes the driver: later there may be no memory
         flag.answer = self.answer
         self.flag = flag
         flag.set()  # who was met meanwhile hears of it

@@ -722,15 +722,33 @@ def listen():
         _new_loop()
     if _thread is not None and (_listener is None or _listener.done()):
         _here = _thread.get_ident()
-        _flag = asyncio.ThreadSafeFlag()
-        _flag.answer = None
+        if _flag is None:  # one for all loops: MicroPython dies of a flag that finds no memory
+            _flag = asyncio.ThreadSafeFlag()
+            _flag.answer = None
+        if _driver is None:
+            _kick()
         _listener = core.create_task(_listen(_flag))
     return _flag
 
 
 async def _listen(flag):
     while True:
-        await flag.wait()
+        try:
+            await flag.wait()
+        except Exception:
+            # Too little memory. MicroPython dies if it polls what was registered by halves.
+            io = core._io_queue
+            for _ in range(99):
+                try:
+                    io.poller.register(flag, 1)
+                    io.poller.unregister(flag)
+                    io.map.pop(id(flag), None)
+                    break
+                except MemoryError:
+                    pass
+            flag.set()
+            await sleep_ms(10)
+            continue
         if flag.answer is not None and flag.answer():
             flag.set()  # there was too little memory
             await sleep_ms(10)

@@ -90,7 +90,8 @@ def all_sweeps(network):
 
 def main():
     names = NAMES.split(",")
-    for network in networks.ALL if NAMES == "all" else networks.ALL + broken.ALL:
+    others = networks.BRIDGED + broken.ALL
+    for network in networks.ALL if NAMES == "all" else networks.ALL + others:
         if NAMES == "all" or network.__name__ in names:
             all_sweeps(network)
 

@@ -52,6 +52,13 @@ def test_whichever_allocation_fails_run_ends_and_leaves_nothing(tmp_path, varian
     print("{}, {} in a row: {} failures".format(variant, most, out.count("\n") - len(swept)))
 
 
+def test_whichever_allocation_fails_a_bridge_of_tasks_loses_nothing(tmp_path):
+    names = "bridges,bridge_choice"
+    status, out = sweep(tmp_path, "uapycsp", 1 if support.FULL else 3, "1,12", names, seconds=60)
+    assert status == 0, out[-2000:]
+    assert len(re.findall(r"SWEPT (\w+) \d+ (\d+)", out)) == 4
+
+
 def test_a_value_sent_twice_is_found(tmp_path):
     status, out = sweep(tmp_path, "uapycsp", 1, "1", "doubles")
     assert status == 1 and re.search(r"AssertionError: \[1, 1", out), out[-500:]
