@@ -126,9 +126,9 @@ def test_most_classes_were_compared():
 
 
 def bodies():
-    """The parameters of each process of plugnplay, from the sources."""
+    """The parameters of each process of plugnplay and adapters, from the sources."""
     found = {}
-    for path in sorted((ROOT / "cspcore").glob("plug*.py")):
+    for path in (*(ROOT / "cspcore").glob("plug*.py"), ROOT / "uapycsp" / "adapters.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 found.setdefault(node.name, parameters(node))
@@ -138,9 +138,10 @@ def bodies():
 
 def test_processes_have_the_parameters_that_a_stub_tells():
     found = bodies()
-    for node in stub("uapycsp.plugnplay").body:
-        if isinstance(node, ast.FunctionDef):
-            assert parameters(node) == found[node.name], node.name
+    for module in ("uapycsp.plugnplay", "uapycsp.adapters"):
+        for node in stub(module).body:
+            if isinstance(node, ast.FunctionDef):
+                assert parameters(node) == found[node.name], node.name
 
 
 def test_plugnplay_has_the_same_stub_in_each_library():

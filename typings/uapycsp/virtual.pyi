@@ -1,0 +1,1 @@
+from ufuture import VirtualClock as VirtualClock

@@ -1,0 +1,217 @@
+"""Processes between channels and what lies outside: pins, timers, sensors, streams, sockets.
+
+    run(PinEvents(button, levels.write), debounce(levels.read, presses.write), ...)
+
+Each ends as soon as the channel that it writes to has ended, also while it waits for the outside,
+and switches off what it has switched on. For that it works in a process of its own, which is
+cancelled then: a cancellation ends whatever asyncio waits for.
+"""
+
+import sys
+
+from ufuture.loop import engine
+from cspcore.errors import PoisonException
+from cspcore.isr import Ring
+from uapycsp.channel import Channel
+from uapycsp.closing import Closed
+from uapycsp.process import Parallel, process
+from uapycsp.spawn import Spawn
+from uapycsp.timers import Every
+from uapycsp.alternative import Alternative
+
+asyncio = engine.asyncio
+CancelledError = engine.CancelledError
+
+
+@process
+async def _watch(closed, work):
+    await closed()
+    work.cancel()
+
+
+async def _while_open(cout, work):
+    # Do the work, a coroutine, until it ends or the channel does.
+    work = Spawn(work)
+    watch = Spawn(_watch(Closed(cout), work))
+    try:
+        await work
+    except CancelledError:
+        if not watch.done():
+            raise  # somebody else cancels
+        raise PoisonException("channel is poisoned")
+    finally:
+        watch.cancel()
+        work.cancel()
+
+
+# Interrupts
+
+
+@process
+async def PinEvents(pin, cout, trigger=None, size=16):
+    """Writes the level of a pin, 0 or 1, at each of its interrupts; ends with these switched off.
+
+    pin: a machine.Pin. trigger: as of pin.irq; None: both edges. size: how many interrupts may
+    come before the first of them is read; of more, those that find no room are dropped, and then
+    the level that the pin has is written, so that the last value written is never an old one.
+    """
+    ring = Ring(size)
+    flag = asyncio.ThreadSafeFlag()
+    if trigger is None:
+        trigger = pin.IRQ_FALLING | pin.IRQ_RISING
+
+    def handler(pin):
+        ring.put(pin.value())
+        flag.set()
+
+    async def work():
+        lost = 0
+        while True:
+            await flag.wait()
+            while not ring.is_empty():
+                await cout(ring.take())
+            if ring.lost != lost:
+                lost = ring.lost
+                await cout(pin.value())
+
+    pin.irq(handler, trigger)
+    try:
+        await _while_open(cout, work())
+    finally:
+        pin.irq(None)
+
+
+@process
+async def TimerTicks(timer, cout, period_ms):
+    """Writes how often a hardware timer has fired since the last write, 1 if none was missed.
+
+    timer: a machine.Timer; it is started, and stopped at the end.
+    """
+    flag = asyncio.ThreadSafeFlag()
+    fired = [0]  # counted by the handler alone
+
+    def handler(timer):
+        fired[0] = fired[0] + 1 & 0xFFFFFF
+        flag.set()
+
+    async def work():
+        seen = 0
+        while True:
+            await flag.wait()
+            n = fired[0] - seen & 0xFFFFFF
+            if n:
+                seen = seen + n & 0xFFFFFF
+                await cout(n)
+
+    timer.init(period=period_ms, mode=timer.PERIODIC, callback=handler)
+    try:
+        await _while_open(cout, work())
+    finally:
+        timer.deinit()
+
+
+@process
+async def Samples(read, cout, interval_ms):
+    """Writes read() at regular moments, e.g. Samples(ADC(Pin(34)).read_u16, cout, 10).
+
+    It does not drift. A value that nobody reads before the next moment is replaced by a new one.
+    """
+    beat = Every(interval_ms)
+    wait = Alternative(Closed(cout), beat)
+    g, n = await wait.select()
+    while g is beat:
+        put = cout.alt_pending_write(read())
+        g, n = await Alternative(put, beat).select()
+        if g is put:
+            g, n = await wait.select()
+
+
+# Streams
+
+
+@process
+async def FromStream(stream, cout, n=None):
+    """Writes what comes from a stream: its lines, or with n what there is, at most n bytes.
+
+    stream: an asyncio.StreamReader. When it ends, or fails by an OSError, cout is poisoned.
+    """
+
+    async def work():
+        try:
+            while True:
+                data = await (stream.readline() if n is None else stream.read(n))
+                if not data:
+                    break
+                await cout(data)
+        except OSError:
+            pass
+
+    await _while_open(cout, work())
+    cout.poison()
+
+
+@process
+async def ToStream(cin, stream):
+    """Writes what it reads, bytes, to a stream: an asyncio.StreamWriter.
+
+    When the stream fails by an OSError, cin is poisoned. The stream is not closed.
+    """
+    try:
+        while True:
+            stream.write(await cin())
+            await stream.drain()
+    except OSError:
+        cin.poison()
+
+
+@process
+async def StdinLines(cout):
+    """Writes the lines of the standard input, bytes; poisons cout at its end."""
+    await FromStream(await _stdin(), cout)
+
+
+async def _stdin():
+    stdin = getattr(sys.stdin, "buffer", sys.stdin)
+    if hasattr(engine, "core"):
+        return asyncio.StreamReader(stdin)
+    reader = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, stdin)
+    return reader
+
+
+@process
+async def LineServer(host, port, cout, backlog=5):
+    """Listens, and writes a pair (cin, cout) for each connection: its lines, and what to answer.
+
+    Lines are bytes with their newline. cin ends with the connection. Who poisons both ends hangs
+    up. When the server's own channel ends it listens no more; connections go on.
+    """
+
+    async def connected(reader, writer):
+        lines, answers = Channel("lines"), Channel("answers")
+        Spawn(_connection(reader, writer, lines.write, answers.read))
+        try:
+            await cout((lines.read, answers.write))
+        except PoisonException:
+            lines.poison()
+            answers.poison()
+
+    server = await asyncio.start_server(connected, host, port, backlog=backlog)
+    try:
+        await Closed(cout)()
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+@process
+async def _connection(reader, writer, cout, cin):
+    try:
+        await Parallel(FromStream(reader, cout), ToStream(cin, writer))
+    finally:
+        writer.close()
+        try:
+            await writer.wait_closed()
+        except OSError:
+            pass
