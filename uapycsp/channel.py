@@ -190,11 +190,6 @@ class Ends:
             return BaseChannel.__getattr__(self, name)
         return end
 
-    def _be_immune(self, immunity):
-        from cspcore.life import Life
-
-        self._life = Life(immunity)
-
     def poison(self, strength=None):
         """Poison the channel at once: who waits or comes later gets PoisonException.
 
@@ -237,7 +232,7 @@ class Channel(Ends, BaseChannel):
     def __init__(self, name="", external=False, immunity=0):
         BaseChannel.__init__(self, name, external)
         if immunity != 0:
-            self._be_immune(immunity)
+            self._life = self._new_life(immunity)
 
 
 def poison_channel(channel, strength=None):

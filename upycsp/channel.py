@@ -177,7 +177,10 @@ class Ends:
         self.write = end = self._write_end(self)
         end._me = NOBODY
         # An attribute even if it is None: later other threads may look into this object.
-        self._life = None if immunity == 0 else load("cspcore.life").Life(immunity)
+        self._life = None if immunity == 0 else self._new_life(immunity)
+
+    def _new_life(self, immunity):
+        return load("cspcore.life").Life(immunity)
 
     def poison(self, strength=None):
         """Poison the channel at once: who waits or comes later gets PoisonException.
