@@ -96,6 +96,10 @@ class ReadEnd(End):
         except PoisonException:
             raise StopIteration
 
+    def join(self):
+        """As the channel's reader()."""
+        return self._channel.reader()
+
     def poison(self, strength=None):
         """Poison the channel at once; what is buffered is dropped."""
         ch = self._channel
@@ -157,6 +161,10 @@ class WriteEnd(End):
     def alt_pending_write(self, value):
         """A guard that writes value when it is chosen."""
         return WriteGuard(self._channel, value)
+
+    def join(self):
+        """As the channel's writer()."""
+        return self._channel.writer()
 
     def poison(self, strength=None):
         """Poison the channel at once; what is buffered can still be read."""
