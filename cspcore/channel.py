@@ -284,10 +284,13 @@ class BaseChannel:
         if life is None:
             if strength is None:
                 return False
-            from cspcore.life import Life  # where there is one already, this takes no memory
-
-            life = Life()
+            life = self._new_life(0)
         return life.resists(self, strength)
+
+    def _new_life(self, immunity):
+        from cspcore.life import Life
+
+        return Life(immunity)
 
     def ended(self):
         """The exception that operations raise now that the channel has ended."""

@@ -77,10 +77,6 @@ class End:
         """The channel that this is an end of."""
         return self._channel
 
-    def join(self):
-        """A new counted end of the same kind: see cspcore.life."""
-        return self._channel.reader() if self.op == READ else self._channel.writer()
-
     def ended(self):
         """What an operation raises when the channel has ended."""
         return self._channel.ended()

@@ -90,7 +90,7 @@ class BufferedChannel(Ends, BaseBufferedChannel):
     def __init__(self, name="", capacity=None, overflow="block", external=False, immunity=0):
         BaseBufferedChannel.__init__(self, name, capacity, overflow, external)
         if immunity != 0:
-            self._be_immune(immunity)
+            self._life = self._new_life(immunity)
 
     def __getattr__(self, name):
         if name == "capacity":

@@ -93,6 +93,10 @@ class ReadEnd(End):
     def __aiter__(self):
         return ReadLoop(self._channel)
 
+    def join(self):
+        """As the channel's reader()."""
+        return self._channel.reader()
+
     def poison(self, strength=None):
         """Poison the channel at once; what is buffered is dropped."""
         ch = self._channel
@@ -169,6 +173,10 @@ class WriteEnd(End):
         """A guard that writes value when it is chosen."""
         return WriteGuard(self._channel, value)
 
+    def join(self):
+        """As the channel's writer()."""
+        return self._channel.writer()
+
     def poison(self, strength=None):
         """Poison the channel at once; what is buffered can still be read."""
         ch = self._channel
@@ -189,11 +197,6 @@ class Ends:
         else:
             return BaseChannel.__getattr__(self, name)
         return end
-
-    def _be_immune(self, immunity):
-        from cspcore.life import Life
-
-        self._life = Life(immunity)
 
     def poison(self, strength=None):
         """Poison the channel at once: who waits or comes later gets PoisonException.
@@ -237,7 +240,7 @@ class Channel(Ends, BaseChannel):
     def __init__(self, name="", external=False, immunity=0):
         BaseChannel.__init__(self, name, external)
         if immunity != 0:
-            self._be_immune(immunity)
+            self._life = self._new_life(immunity)
 
 
 def poison_channel(channel, strength=None):

@@ -96,6 +96,10 @@ class ReadEnd(End):
         except PoisonException:
             raise StopIteration
 
+    def join(self):
+        """As the channel's reader()."""
+        return self._channel.reader()
+
     def poison(self, strength=None):
         """Poison the channel at once; what is buffered is dropped."""
         ch = self._channel
@@ -158,6 +162,10 @@ class WriteEnd(End):
         """A guard that writes value when it is chosen."""
         return WriteGuard(self._channel, value)
 
+    def join(self):
+        """As the channel's writer()."""
+        return self._channel.writer()
+
     def poison(self, strength=None):
         """Poison the channel at once; what is buffered can still be read."""
         ch = self._channel
@@ -177,7 +185,10 @@ class Ends:
         self.write = end = self._write_end(self)
         end._me = NOBODY
         # An attribute even if it is None: later other threads may look into this object.
-        self._life = None if immunity == 0 else load("cspcore.life").Life(immunity)
+        self._life = None if immunity == 0 else self._new_life(immunity)
+
+    def _new_life(self, immunity):
+        return load("cspcore.life").Life(immunity)
 
     def poison(self, strength=None):
         """Poison the channel at once: who waits or comes later gets PoisonException.
