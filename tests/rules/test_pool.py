@@ -375,6 +375,17 @@ if AWAITABLE:
 
 if LIB == "uapycsp":
 
+    async def test_a_cancelled_farm_poisons_its_ends():
+        a, b = csp.Channel("a"), csp.Channel("b")
+        gates = Gates()
+        h = csp.Spawn(Farm(gates.work, 2)(a.read, b.write))
+        await par(give_from(a.write, range(2)))
+        await until(lambda: gates.began.count() == 2)
+        h.cancel()
+        with raises(asyncio.CancelledError):
+            await h
+        assert a.poisoned and b.poisoned
+
     async def test_cancelling_pmap_ends_its_workers():
         ended = []
 
