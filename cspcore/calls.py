@@ -42,6 +42,8 @@ class Request(BaseChannel):
 
     def fail(self, exception):
         """Let the call raise an exception."""
+        if not isinstance(exception, BaseException):
+            raise TypeError("an exception is expected")
         return self._settle(exception, True)
 
     def poison(self):
@@ -217,6 +219,13 @@ class BaseServeEnd(End):
         return self._read.poison(strength)
 
 
+def checked(function):
+    """The function that is to answer a call: TypeError, not the client's, if it is none."""
+    if not callable(function):
+        raise TypeError("a function is expected")
+    return function
+
+
 def not_served(request, exception):
     """What becomes of a call whose function has raised; whether the server goes on."""
     if isinstance(exception, PoisonException) or not isinstance(exception, Exception):
@@ -231,12 +240,14 @@ class AwaitedServeEnd(BaseServeEnd):
 
     async def __call__(self, function):
         """Wait for a call and answer it by function(*args), which may be an async def."""
+        checked(function)
         await (await self._read()).serve(function)
 
 
 class AwaitedRequest(Request):
     async def serve(self, function):
         """Answer the call by function(*args), or let it raise what that raises."""
+        checked(function)
         try:
             v = function(*self.args)
             if hasattr(v, "send") and hasattr(v, "throw"):

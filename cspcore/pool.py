@@ -70,16 +70,16 @@ def farms(csp, call):
         either = csp.Alternative(done, cin)
         read = written = 0  # how many values, how many results
         free = n
-        ended = False
+        ended = None  # by what the input has ended
         early = {}  # results that wait for earlier ones
-        while free < n or not ended:
-            if ended or not free or read - written >= 2 * n:
+        while free < n or ended is None:
+            if ended is not None or not free or read - written >= 2 * n:
                 g, v = done, await done()
             else:
                 try:
                     g, v = await either.select()
-                except PoisonException:  # if it is that of a dead worker, done will tell
-                    ended = True
+                except PoisonException as er:  # if it is a dead worker's, done will tell
+                    ended = er
                     continue
             if g is cin:
                 await jobs((read, v))
@@ -97,7 +97,7 @@ def farms(csp, call):
                 v = early.pop(written)
                 written += 1
                 await cout(v)
-        raise PoisonException("the input has ended")
+        raise ended
 
     @process
     async def farm(cin, cout, function, n, ordered, reports):

@@ -47,6 +47,7 @@ class Bucket(Here, meeting.Bucket):
 class _Request(calls.Request):
     def serve(self, function):
         """Answer the call by function(*args), or let it raise what that raises."""
+        calls.checked(function)
         try:
             v = function(*self.args)
         except BaseException as er:
@@ -70,6 +71,7 @@ class _CallEnd(calls.BaseCallEnd):
 class _ServeEnd(calls.BaseServeEnd):
     def __call__(self, function):
         """Wait for a call and answer it by function(*args)."""
+        calls.checked(function)
         self._read().serve(function)
 
 

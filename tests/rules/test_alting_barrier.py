@@ -570,11 +570,16 @@ async def test_many_processes_choose_among_many_barriers():
 if LIB == "uapycsp":
 
     class Party:
-        def __init__(self, operation):
+        def __init__(self, operation, own):
             self.events = []
-            self.handle = csp.Spawn(self.body(operation))
+            self.task = None
+            if own:
+                csp.Spawn(self.body(operation))
+            else:  # asyncio has started it
+                asyncio.get_event_loop().create_task(self.body(operation))
 
         async def body(self, operation):
+            self.task = asyncio.current_task()
             try:
                 v = await operation()
                 self.events.append(v if v == 0 else "chosen")
@@ -589,17 +594,19 @@ if LIB == "uapycsp":
             return self.events[:-1]
 
     def operations(end, other):
-        yield 0, end.sync
-        yield "chosen", Alternative(other, end).select
-        yield "chosen", Alternative(end, csp.Timer(60)).select
+        for own in (True, False):
+            yield own, 0, end.sync
+            yield own, "chosen", Alternative(other, end).select
+            yield own, "chosen", Alternative(end, csp.Timer(60)).select
+            yield own, "chosen", lambda: csp.Parallel(end)
 
     async def test_a_cancelled_offer_is_taken_away():
         ch = csp.Channel("ch")
         ends = AltingBarrier.create(2)
-        for _, operation in operations(ends[0], ch.read):
-            p = Party(operation)
+        for own, _, operation in operations(ends[0], ch.read):
+            p = Party(operation, own)
             await until(lambda: ends[0].waiting() == 1)
-            p.handle.cancel()
+            p.task.cancel()
             assert ends[0].waiting() == 0 and idle(ch)
             assert await p.ended() == ["cancelled"]
         h = await offered(ends[0], syncs(ends[0]))
@@ -609,11 +616,11 @@ if LIB == "uapycsp":
     async def test_what_has_happened_stands_and_the_cancellation_comes_later():
         ch = csp.Channel("ch")
         ends = AltingBarrier.create(2)
-        for said, operation in operations(ends[0], ch.read):
-            p = Party(operation)
+        for own, said, operation in operations(ends[0], ch.read):
+            p = Party(operation, own)
             await until(lambda: ends[0].waiting() == 1)
             assert await ends[1].sync() == 0
-            p.handle.cancel()
+            p.task.cancel()
             assert await p.ended() == [said, "cancelled"]
             assert ends[0].waiting() == 0 and idle(ch)
 

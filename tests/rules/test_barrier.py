@@ -474,13 +474,21 @@ def test_a_barrier_that_others_resign_from_is_no_deadlock():
 
 
 class Waits:
-    """A process that waits at a barrier; events: what has happened to it."""
+    """A task that waits; events: what has happened to it. Not own: asyncio has started it."""
 
-    def __init__(self, operation):
+    def __init__(self, operation, own=True):
         self.events = []
-        self.handle = csp.Spawn(self.body(operation))
+        self.task = None
+        if own:
+            csp.Spawn(self.body(operation))
+        else:
+            asyncio.get_event_loop().create_task(self.body(operation))
+
+    def cancel(self):
+        self.task.cancel()
 
     async def body(self, operation):
+        self.task = asyncio.current_task()
         try:
             self.events.append(await operation())
             await sleep_ms(0)
@@ -498,10 +506,10 @@ if LIB == "uapycsp":
 
     async def test_a_cancelled_party_is_taken_back_out():
         b = Barrier(2)
-        for _ in range(3):
-            p = Waits(b.sync)
+        for own in (True, False, True):
+            p = Waits(b.sync, own)
             await until(lambda: b.waiting() == 1)
-            p.handle.cancel()
+            p.cancel()
             assert b.waiting() == 0
             assert await p.ended() == ["cancelled"]
         handles = await waiting(b, 1)
@@ -513,9 +521,9 @@ if LIB == "uapycsp":
             b = Barrier(4)
             parties = []
             for n in range(3):
-                parties.append(Waits(b.sync))
+                parties.append(Waits(b.sync, n != 1))
                 await until(lambda: b.waiting() == n + 1)
-            parties[i].handle.cancel()
+            parties[i].cancel()
             assert b.waiting() == 2
             handles = await waiting(b, 1)
             await b.sync()
@@ -525,18 +533,19 @@ if LIB == "uapycsp":
 
     async def test_a_round_that_is_complete_stands_and_the_cancellation_comes_later():
         b = Barrier(2)
-        p = Waits(b.sync)
-        await until(lambda: b.waiting() == 1)
-        await b.sync()
-        p.handle.cancel()
-        assert await p.ended() == [0, "cancelled"]
-        assert b.waiting() == 0
+        for own in (True, False):
+            p = Waits(b.sync, own)
+            await until(lambda: b.waiting() == 1)
+            await b.sync()
+            p.cancel()
+            assert await p.ended() == [0, "cancelled"]
+            assert b.waiting() == 0
 
     async def test_a_cancelled_process_leaves_its_bucket():
         b = Bucket()
         p, q = Waits(b.fall_into), Waits(b.fall_into)
         await until(lambda: b.holding() == 2)
-        p.handle.cancel()
+        p.cancel()
         assert b.holding() == 1
         assert b.flush() == 1
         assert await p.ended() == ["cancelled"] and await q.ended() == [0, "after"]
@@ -545,7 +554,7 @@ if LIB == "uapycsp":
         b, c = Barrier(2), Barrier(2)
         p = Waits(lambda: csp.Parallel(b.sync(), c.sync()))
         await until(lambda: b.waiting() == c.waiting() == 1)
-        p.handle.cancel()
+        p.cancel()
         assert b.waiting() == c.waiting() == 0
         assert await p.ended() == ["cancelled"]
 

@@ -324,6 +324,22 @@ async def test_a_server_end_may_stand_in_a_parallel():
     assert await join_all(handles) == [10, 20]
 
 
+async def test_what_is_no_function_or_no_exception_is_refused_at_once():
+    ch = CallChannel()
+    with raises(TypeError) as e:
+        await ch.serve(7)
+    assert sentence(e.value)
+    h, request = await taken(ch, 1)
+    with raises(TypeError) as e:
+        await request.serve(None)
+    assert sentence(e.value)
+    with raises(TypeError) as e:
+        request.fail("no exception")
+    assert sentence(e.value)
+    request.answer(2)
+    assert await join(h) == 2
+
+
 async def test_the_client_end_is_no_guard():
     with raises(TypeError):
         csp.Alternative(CallChannel().call)  # pyright: ignore

@@ -231,6 +231,25 @@ async def test_values_that_are_worked_on_when_the_input_ends_come_out():
             await join(h)
 
 
+async def test_a_farm_hands_on_how_its_input_has_ended():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    source, other = a.writer(), b.writer()
+    h = csp.Spawn(Farm(double, 2)(a.read, b.writer()))
+    source.retire()
+    await join(h)
+    assert not b.poisoned
+    giver = csp.Spawn(give_from(other, ["other"]))
+    assert await b.read() == "other"
+    await join(giver)
+    a, b = csp.Channel("a"), csp.Channel("b")
+    h = csp.Spawn(Farm(double, 2)(a.read, b.write))
+    a.poison(3)
+    await join(h)
+    with raises(csp.PoisonException) as e:
+        await b.read()
+    assert e.value.strength == 3
+
+
 async def test_poison_of_the_output_reaches_the_input():
     a, b = csp.Channel("a"), csp.Channel("b")
     b.poison()
@@ -355,6 +374,17 @@ if AWAITABLE:
 
 
 if LIB == "uapycsp":
+
+    async def test_a_cancelled_farm_poisons_its_ends():
+        a, b = csp.Channel("a"), csp.Channel("b")
+        gates = Gates()
+        h = csp.Spawn(Farm(gates.work, 2)(a.read, b.write))
+        await par(give_from(a.write, range(2)))
+        await until(lambda: gates.began.count() == 2)
+        h.cancel()
+        with raises(asyncio.CancelledError):
+            await h
+        assert a.poisoned and b.poisoned
 
     async def test_cancelling_pmap_ends_its_workers():
         ended = []

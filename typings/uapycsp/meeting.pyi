@@ -1,5 +1,4 @@
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from cspcore._awaited import BaseChannel
@@ -46,12 +45,7 @@ class Request(Generic[_P, _R]):
     def serve(self, function: Callable[_P, _R | Awaitable[_R]]) -> Awaitable[None]: ...
     def poison(self) -> Any: ...
     def __enter__(self) -> Request[_P, _R]: ...
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool: ...
+    def __exit__(self, kind: object, exception: object, traceback: object) -> None: ...
 
 class CallEnd(_Front, Generic[_P, _R]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> Awaitable[_R]: ...
