@@ -8,7 +8,7 @@ a ThreadSafeFlag one way and a lock the other way, as one writes it without a li
 a ring with a ThreadSafeFlag, where a thread that finds it full or empty sleeps a millisecond. In
 the rows with a capacity of 0 each item is waited for before the next one: their time is the
 latency. A thread stands for the interrupt, and sleeps a millisecond when there is no room. Every
-item has to come, in order.
+item has to come, in order. CPython's asyncio lacks ThreadSafeFlag: no flag and no queue there.
 """
 
 import _thread
@@ -24,23 +24,7 @@ try:
 except ImportError:
     import uasyncio as asyncio
 
-if hasattr(asyncio, "ThreadSafeFlag"):
-    Flag = asyncio.ThreadSafeFlag
-else:
-
-    class Flag:
-        """The same for CPython's asyncio."""
-
-        def __init__(self):
-            self._event = asyncio.Event()
-            self._loop = asyncio.get_running_loop()
-
-        def set(self):
-            self._loop.call_soon_threadsafe(self._event.set)
-
-        async def wait(self):
-            await self._event.wait()
-            self._event.clear()
+Flag = getattr(asyncio, "ThreadSafeFlag", None)
 
 
 def _rest():
@@ -169,7 +153,7 @@ class _Other:
         self._n = 0
         self._go = _thread.allocate_lock()
         self._go.acquire()
-        self.done = Flag()
+        self.done = Bridge("done")
         self._thread = Thread(target=self._serve)
         self._thread.start()
 
@@ -183,7 +167,7 @@ class _Other:
             if not self._n:
                 return
             self._work(self._n)
-            self.done.set()
+            self.done.threads.write(None)
 
     def end(self):
         self.begin(0)
@@ -220,7 +204,7 @@ async def _measures(carrier, capacity, way, sizes, meter):
             get = c.get
             for item in range(n):
                 meter.fault(await get() != item)
-        await other.done.wait()
+        await other.done.tasks.read()
         meter.fault(not c.verify())
 
     warm, part, n = sizes
@@ -241,9 +225,11 @@ def main(chosen, apis, sizes):
     table = Table("bridge", "us per item, n={} runs={}".format(n, sizes["runs"]), "")
     for way in sizes["way"]:
         for form in sizes["form"]:
+            lib, carrier = _FORMS[form]
             if way == "interrupt" and form in ("rendezvous", "flag"):
                 continue
-            lib, carrier = _FORMS[form]
+            if lib != "bridge" and Flag is None:
+                continue
             capacity = sizes["capacity"] if form in ("buffered", "queue") else 0
             meter = Meter("bridge {} {}".format(way, form), sizes["runs"])
             run(_measures(carrier, capacity, way, (max(1, n // 10), max(1, n // 5), n), meter))

@@ -301,6 +301,7 @@ def test_bridge_has_a_row_for_each_way_and_form(port):
         check(row, port, "bridge", ["capacity"])
         assert (row["n"], row["runs"]) == (30, 2)
     forms = [("bridge", 0), ("bridge", 3), ("flag", 0), ("queue", 3)]
+    forms = forms[:2] if port == "cpython" else forms
     assert [(r["variant"], r["lib"], r["capacity"]) for r in rows] == [
         (way, lib, capacity) for way in ("to-task", "to-thread", "interrupt")
         for lib, capacity in forms if way != "interrupt" or capacity]
