@@ -11,7 +11,7 @@ import sys
 
 LIB = "uapycsp"             # uapycsp (coroutines) or upycsp (threads)
 # commstime, stressed_alt, queues, waiting_queue, spawn, workers, matmul, prodcons, latency,
-# memory; quick or all
+# memory, bridge; quick or all
 RUN = "commstime"
 FUTURE = "rescheduling"     # what ufuture.create_future() makes: rescheduling or yielding
 
@@ -60,6 +60,10 @@ if ON_PC:
         "latency": {"what": "sleep,timer,stream,idle", "ms": 10, "idle_ms": 2000, "n": 1000,
                     "runs": 1},
         "memory": {"n": 100, "threads": 10, "messages": 1000, "runs": 5},
+        "bridge": {
+            "way": "to-task,to-thread,interrupt", "form": "rendezvous,buffered,flag,queue",
+            "capacity": 16, "n": 1000, "runs": 10,
+        },
     }
     QUICK = {
         "commstime": {"delta": "seq,par,par-proc", "n": 1000, "runs": 7},
@@ -99,6 +103,10 @@ else:
         # A stream needs the network, and the time that waiting takes a port that tells it.
         "latency": {"what": "sleep,timer", "ms": 10, "idle_ms": 2000, "n": 200, "runs": 1},
         "memory": {"n": 20, "threads": 10, "messages": 100, "runs": 5},
+        "bridge": {
+            "way": "to-task,to-thread,interrupt", "form": "rendezvous,buffered,flag,queue",
+            "capacity": 16, "n": 200, "runs": 10,
+        },
     }
     QUICK = {
         "commstime": {"delta": "seq,par,par-proc", "n": 50, "runs": 5},

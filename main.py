@@ -13,7 +13,7 @@ import sys
 
 import config
 from benchmarks import keys, libs
-from benchmarks.keys import RUNS, Usage
+from benchmarks.keys import RUNS, WITHOUT_LIBRARY, Usage
 
 
 def _libraries(run, given):
@@ -58,12 +58,13 @@ def _plan(run, given):
         sizes = config.QUICK[name] if run == "quick" else keys.sizes(name)
         values[name] = keys.values(name, sizes, given)
     plan = []
-    if "queues" in names:
-        plan.append(("queues", (), values["queues"]))
-    if names != ("queues",):
+    for name in names:
+        if name in WITHOUT_LIBRARY:
+            plan.append((name, (), values[name]))
+    if run not in WITHOUT_LIBRARY:
         for family in libs.families(_libraries(run, given)):
             for name in names:
-                if name != "queues":
+                if name not in WITHOUT_LIBRARY:
                     plan.append((name, family, values[name]))
     return plan
 
@@ -87,6 +88,8 @@ def _benchmark(name):
         from benchmarks import latency as found
     elif name == "memory":
         from benchmarks import memory as found
+    elif name == "bridge":
+        from benchmarks import bridge as found
     else:
         from benchmarks import spawn as found
     return found

@@ -5,7 +5,8 @@ import gc
 import config
 
 RUNS = ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn", "workers", "matmul",
-        "prodcons", "latency", "memory")
+        "prodcons", "latency", "memory", "bridge")
+WITHOUT_LIBRARY = ("queues", "bridge")  # which measure no library that could be chosen
 
 # What a key's value is a list of; a key that is not here takes one number.
 _CHOICES = {
@@ -18,11 +19,13 @@ _CHOICES = {
     "element": ("int", "float"),
     "shape": ("1-1", "1-n", "n-1", "n-n"),
     "what": ("sleep", "timer", "stream", "idle"),
+    "way": ("to-task", "to-thread", "interrupt"),
 }
 _FORMS = {
     "stressed_alt": ("with", "select", "fair", "most"),
     "spawn": ("parallel", "spawn"),
     "prodcons": ("rendezvous", "buffered"),
+    "bridge": ("rendezvous", "buffered", "flag", "queue"),
 }
 _NUMBERS = ("channels", "writers", "sizes", "waiters", "at_once", "workers")
 _YES_NO = ("samples", "bytes", "baselines")
@@ -105,7 +108,7 @@ def sizes(run):
 def of(run):
     """The keys that a run takes, with their values if none are given."""
     found = {"samples": "no", "bytes": "yes"}
-    if run != "queues":
+    if run not in WITHOUT_LIBRARY:
         found["lib"] = config.LIB if run in RUNS else "all"
         found["api"] = "plain,aio"
         found["baselines"] = "yes" if config.BASELINES else "no"

@@ -295,6 +295,19 @@ def test_prodcons_has_a_row_for_each_form_and_shape(port, lib):
 
 
 @pytest.mark.parametrize("port", PORTS)
+def test_bridge_has_a_row_for_each_way_and_form(port):
+    rows, _ = rows_of(port, "bridge", "capacity=3", "n=30", "runs=2")
+    for row in rows:
+        check(row, port, "bridge", ["capacity"])
+        assert (row["n"], row["runs"]) == (30, 2)
+    forms = [("bridge", 0), ("bridge", 3), ("flag", 0), ("queue", 3)]
+    forms = forms[:2] if port == "cpython" else forms
+    assert [(r["variant"], r["lib"], r["capacity"]) for r in rows] == [
+        (way, lib, capacity) for way in ("to-task", "to-thread", "interrupt")
+        for lib, capacity in forms if way != "interrupt" or capacity]
+
+
+@pytest.mark.parametrize("port", PORTS)
 def test_queues_has_a_row_for_each_size_queue_and_step(port):
     rows, _ = rows_of(port, "queues", "sizes=5,60", "runs=4")
     for row in rows:
@@ -591,6 +604,15 @@ def test_a_waiter_that_gets_anothers_number_ends_with_status_1(tmp_path, port):
     _is_one_wrong_result(
         _faulty(tmp_path, port, broken, _PLAIN_READ.format(name="w0"), "waiting_queue",
                 "lib=thesis-upycsp", "waiters=2", "n=10", "runs=1"), "waiting_queue")
+
+
+def test_a_lost_item_of_a_bridge_ends_with_status_1(tmp_path):
+    fault = ("from benchmarks import bridge\n"
+             "right = bridge._Queue._popleft\n"
+             "bridge._Queue._popleft = lambda self: right(self) and 0\n")
+    _is_one_wrong_result(
+        _faulty(tmp_path, "micropython", fault, "    pass", "bridge", "form=queue", "n=20",
+                "runs=1", "way=to-task"), "bridge")
 
 
 @pytest.mark.parametrize("port", PORTS)

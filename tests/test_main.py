@@ -17,7 +17,7 @@ def test_an_unknown_run_gets_the_list_of_runs(port):
     errors = _refused(port, "nosuch")
     assert "no run 'nosuch'" in errors
     for name in ("commstime", "stressed_alt", "queues", "waiting_queue", "spawn", "workers",
-                 "matmul", "prodcons", "latency", "memory", "quick", "all"):
+                 "matmul", "prodcons", "latency", "memory", "bridge", "quick", "all"):
         assert name in errors
 
 
@@ -49,6 +49,9 @@ def test_an_unknown_library_gets_the_list_of_libraries(port):
     (("commstime", "thesis_queue=tree"), "no thesis_queue 'tree'"),
     (("queues", "queue=tree"), "no queue 'tree'"),
     (("queues", "lib=uapycsp"), "queues takes no 'lib'"),
+    (("bridge", "api=aio"), "bridge takes no 'api'"),
+    (("bridge", "way=back"), "no way 'back'"),
+    (("bridge", "form=select"), "no form 'select'"),
     (("queues", "sizes=10,,20"), "sizes takes whole numbers from 1"),
     (("waiting_queue", "waiters=5-2"), "waiters takes a range upwards"),
     (("waiting_queue", "waiters=1,5-2"), "waiters takes a range upwards, not '5-2'"),

@@ -121,13 +121,16 @@ SMALL = {
     "prodcons": ("others=2", "n=20", "runs=1"),
     "latency": ("what=sleep,timer", "ms=2", "n=5"),
     "memory": ("n=5", "threads=2", "messages=20", "runs=1"),
+    "bridge": ("n=10", "runs=1"),
 }
 
 
 @needs_micropython
 @pytest.mark.parametrize("run", keys.RUNS)
 def test_each_benchmark_runs_with_old_names(run):
-    lib = () if run == "queues" else ("lib=uapycsp,upycsp,thesis-uapycsp-yielding,thesis-upycsp",)
+    lib = ("lib=uapycsp,upycsp,thesis-uapycsp-yielding,thesis-upycsp",)
+    if run in keys.WITHOUT_LIBRARY:
+        lib = ()
     if run in ("workers", "matmul", "latency", "prodcons"):
         lib = ("lib=uapycsp,upycsp", "baselines=no")
     status, output, errors = micropython(
