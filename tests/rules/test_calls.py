@@ -327,7 +327,7 @@ async def test_a_server_end_may_stand_in_a_parallel():
 async def test_what_is_no_function_or_no_exception_is_refused_at_once():
     ch = CallChannel()
     with raises(TypeError) as e:
-        await ch.serve(7)
+        await ch.serve(7)  # pyright: ignore
     assert sentence(e.value)
     h, request = await taken(ch, 1)
     with raises(TypeError) as e:
