@@ -8,9 +8,14 @@ from typing import Any
 from typing_extensions import assert_type
 
 from uapycsp import Alternative, BufferedChannel, Channel, Parallel, Sequence, Spawn
-from uapycsp import Guard, Skip, Timer, process, run
+from uapycsp import Closed, Every, Guard, Skip, Timer, process, run
+from uapycsp.adapters import Samples
+from uapycsp.bridge import Bridge
 from uapycsp.channel import ReadEnd, WriteEnd
+from uapycsp.meeting import AltingBarrier, CallChannel
 from uapycsp.plugnplay import Collect, Map, Numbers
+from uapycsp.pool import Farm, pmap
+from uapycsp.virtual import VirtualClock
 
 
 @process
@@ -66,7 +71,42 @@ async def compose(ch: Channel[int], silence: Channel[str]):
     silence.write(1)  # pyright: ignore[reportArgumentType]
 
 
+def add(x: int, y: int) -> int:
+    return x + y
+
+
+async def spell(n: int) -> str:
+    return str(n)
+
+
+async def meet(numbers: ReadEnd[int], words: WriteEnd[str]):
+    sums: CallChannel[[int, int], int] = CallChannel("sums")
+    assert_type(await sums.call(1, 2), int)
+    await sums.call("one", 2)  # pyright: ignore[reportArgumentType]
+    await sums.serve(add)
+    await sums.serve(spell)  # pyright: ignore[reportArgumentType]
+    Farm(spell, 3)(numbers, words)
+    Farm(spell, 3)(numbers, numbers)  # pyright: ignore[reportArgumentType]
+    assert_type(await pmap(spell, [1, 2], 2), list[str])
+    barrier = AltingBarrier.create(2)[0]
+    g, v = await Alternative(numbers, barrier, Every(100)).select(ready=(1, 1, 0))
+    assert_type(v, int)
+    g, v = await Alternative(Closed(words), numbers).select(ready=[True, False])
+    assert_type(v, int | None)
+    assert_type(await numbers.within(10), int)
+    with numbers.join() as counted:
+        assert_type(await counted(), int)
+    Samples(lambda: 1, words, 10)  # pyright: ignore[reportArgumentType]
+
+
+def across(bridge: Bridge[int]):
+    assert_type(bridge.threads.read(), int)
+    bridge.threads.write(None)  # pyright: ignore[reportArgumentType]
+    bridge.from_isr("level")  # pyright: ignore[reportArgumentType]
+
+
 def main():
+    run(spell(1), clock=VirtualClock())
     ch = Channel("numbers")  # type: Channel[int]
     kept: BufferedChannel[int] = BufferedChannel("kept", 5)
     assert_type(ch.read, ReadEnd[int])
