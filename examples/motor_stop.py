@@ -71,7 +71,8 @@ async def network():
     # Who waits for hardware sees no poison: run ends what is spawned.
     Spawn(stop(Pin(STOP, Pin.IN, Pin.PULL_UP), duty.write))
     Spawn(knob(duty.write))
-    await motor(duty.read, PWM(Pin(MOTOR), freq=1000, duty=0))  # pyright: ignore[reportCallIssue]
+    pwm = PWM(Pin(MOTOR), freq=1000, duty=0)  # pyright: ignore
+    await motor(duty.read, pwm)
 
 
 def main():

@@ -8,6 +8,7 @@ an offer is WAITING until it is queued to write or its read is paired; its threa
 A thread that is interrupted when it was chosen already leaves its offer, and gets another.
 """
 
+import gc
 import sys
 from _thread import allocate_lock, get_ident
 
@@ -18,6 +19,7 @@ from cspcore.channel import Offer as BaseOffer
 _SLICE_MS = 5
 _NOTICE_S = 0.3
 _CPYTHON = sys.implementation.name == "cpython"
+_SMALL = 512 * 1024  # bytes of heap: memory is scarce
 _LOOK = 100  # slices between two looks of the watchdog
 look = None  # the watchdog, where the main thread has to call it
 
@@ -155,6 +157,11 @@ def load(module):
         return __import__(module, None, None, ("*",))
 
 
+def _is_small():
+    free = getattr(gc, "mem_free", None)
+    return free is not None and free() + gc.mem_alloc() < _SMALL
+
+
 def load_all():
     """Load what threads may need, before the first is started.
 
@@ -166,7 +173,7 @@ def load_all():
     import upycsp
 
     names = upycsp.every()
-    if sys.platform != "esp32":
+    if sys.platform != "esp32" and not _is_small():
         names += upycsp.every(upycsp.LATE)
         for name in _LATE:
             __import__(name)
