@@ -349,6 +349,45 @@ async def test_what_is_left_of_a_closed_channel_can_be_read_by_who_joins():
         cin.retire()
 
 
+async def test_operations_within_a_time():
+    for make in makers()[:3]:
+        ch = make()
+        cin, cout = ch.reader(), ch.writer()
+        hold = ch.reader(), ch.writer()
+        with raises(csp.TimeoutError):
+            await cin.within(1)
+        h = csp.Spawn(give(cout, 1))
+        assert await cin.within(10000) == 1
+        assert await join(h) == 0
+        h = csp.Spawn(take(cin))
+        assert await cout.within(10000, 2) == 0
+        assert await join(h) == 2
+        cin.retire()
+        cout.retire()
+        with raises(csp.RetireException):
+            await cin.within(1)
+        with raises(csp.RetireException):
+            await cout.within(1, 3)
+        assert idle(ch) and not ch.poisoned
+        hold[0].retire()
+
+
+async def test_who_watches_the_end_of_a_channel_hears_of_retirement():
+    ch = csp.Channel("c")
+    a, b = ch.reader(), ch.reader()
+    h = csp.Spawn(choose(csp.Closed(ch.writer())))
+    a.retire()
+    await settle()
+    assert not h.done()
+    b.retire()
+    assert (await join(h))[1] is None
+    ch = csp.Channel("c")
+    cout = ch.writer()
+    h = csp.Spawn(choose(csp.Closed(ch.write)))
+    cout.retire()
+    assert (await join(h))[1] is None
+
+
 # Poison and retirement
 
 
