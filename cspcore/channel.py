@@ -216,6 +216,16 @@ class BaseChannel:
 
         verify(self)
 
+    # Counted ends, which the libraries make
+
+    def reader(self):
+        """A new read end that counts: when the last of them has retired, the channel has ended."""
+        return self._join("ReadEnd")
+
+    def writer(self):
+        """A new write end that counts: when the last of them has retired, the channel closes."""
+        return self._join("WriteEnd")
+
     # Meeting
 
     def take(self):

@@ -83,11 +83,8 @@ class Share:
         self._op = op
 
     def __getattr__(self, name):
-        if self.retired:
-            if name == "_readers" or name == "_writers":
-                return DEAD
-            if name == "poisoned":
-                return True
+        if self.retired and (name == "_readers" or name == "_writers"):
+            return DEAD
         return getattr(self.real, name)
 
     def enter(self):

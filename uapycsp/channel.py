@@ -212,17 +212,10 @@ class Ends:
         wake_chain(self.end_close())
         return NOTHING
 
-    def reader(self):
-        """A new read end that counts: when the last of them has retired, the channel has ended."""
-        from uapycsp.counted import ReadEnd, join
+    def _join(self, kind):
+        from uapycsp import counted
 
-        return join(self, ReadEnd)
-
-    def writer(self):
-        """A new write end that counts: when the last of them has retired, the channel closes."""
-        from uapycsp.counted import WriteEnd, join
-
-        return join(self, WriteEnd)
+        return counted.join(self, getattr(counted, kind))
 
     def __repr__(self):
         return "<channel %s>" % title(self, "without a name")

@@ -205,14 +205,6 @@ class Ends:
             chain = self.end_close()
         wake_chain(chain)
 
-    def reader(self):
-        """A new read end that counts: when the last of them has retired, the channel has ended."""
-        return self._join("ReadEnd")
-
-    def writer(self):
-        """A new write end that counts: when the last of them has retired, the channel closes."""
-        return self._join("WriteEnd")
-
     def _join(self, kind):
         counted = load(self._counted_ends)
         with lock:

@@ -288,6 +288,32 @@ async def test_a_failing_process_is_stronger_than_any_immunity():
     assert await join(h) is None
 
 
+class Scarce(csp.Channel):
+    """A channel for which there is no memory to note a strength."""
+
+    def _new_life(self, immunity):
+        raise MemoryError("none is left")
+
+
+async def test_poison_that_can_not_be_noted_has_not_happened():
+    ch = Scarce("c")
+    for poison in WAYS:
+        with raises(MemoryError):
+            poison(ch, 2)
+        assert not ch.poisoned
+    ch.poison()
+    assert await par(strength_met(ch.read)) == [None]
+
+
+async def test_a_process_whose_strength_can_not_be_noted_has_failed():
+    for scarce_first in (False, True):
+        scarce, immune = Scarce("scarce"), csp.Channel("immune", immunity=5)
+        ends = [scarce.read, immune.write] if scarce_first else [immune.write, scarce.read]
+        with raises(MemoryError):
+            await par(raises_strength(2, *ends))
+        assert await par(strength_met(scarce.write, 1), strength_met(immune.read)) == [None] * 2
+
+
 def test_a_deadlock_poisons_what_is_immune():
     a, b = csp.Channel("a", immunity=9), csp.BufferedChannel("b", 1, immunity=9)
     with raises(csp.DeadlockError):

@@ -126,6 +126,21 @@ async def test_counted_ends_work_in_alternatives_and_parallels():
         assert idle(ch)
 
 
+async def test_write_guards_alone_meet_readers_that_wait():
+    for make in makers():
+        ch, other = make(), csp.BufferedChannel("other")
+        cout = ch.writer()
+        for round in range(2):
+            guards = cout.alt_pending_write(round), other.write.alt_pending_write(round)
+            h = await posted(ch, take(ch.read), 1)
+            assert await par(guards[0]) == [0]
+            assert await join(h) == round
+            h = await posted(ch, take(ch.read), 1)
+            assert await par(*guards) == [0, 0]
+            assert await join(h) == round
+            assert idle(ch)
+
+
 async def test_order_is_kept_among_counted_ends_and_others():
     ch = csp.Channel("c")
     a, b = ch.writer(), ch.writer()
@@ -347,6 +362,45 @@ async def test_what_is_left_of_a_closed_channel_can_be_read_by_who_joins():
         with raises(csp.PoisonException):
             ch.reader()
         cin.retire()
+
+
+async def test_operations_within_a_time():
+    for make in makers()[:3]:
+        ch = make()
+        cin, cout = ch.reader(), ch.writer()
+        hold = ch.reader(), ch.writer()
+        with raises(csp.TimeoutError):
+            await cin.within(1)
+        h = csp.Spawn(give(cout, 1))
+        assert await cin.within(10000) == 1
+        assert await join(h) == 0
+        h = csp.Spawn(take(cin))
+        assert await cout.within(10000, 2) == 0
+        assert await join(h) == 2
+        cin.retire()
+        cout.retire()
+        with raises(csp.RetireException):
+            await cin.within(1)
+        with raises(csp.RetireException):
+            await cout.within(1, 3)
+        assert idle(ch) and not ch.poisoned
+        hold[0].retire()
+
+
+async def test_who_watches_the_end_of_a_channel_hears_of_retirement():
+    ch = csp.Channel("c")
+    a, b = ch.reader(), ch.reader()
+    h = csp.Spawn(choose(csp.Closed(ch.writer())))
+    a.retire()
+    await settle()
+    assert not h.done()
+    b.retire()
+    assert (await join(h))[1] is None
+    ch = csp.Channel("c")
+    cout = ch.writer()
+    h = csp.Spawn(choose(csp.Closed(ch.write)))
+    cout.retire()
+    assert (await join(h))[1] is None
 
 
 # Poison and retirement
@@ -669,6 +723,26 @@ def test_a_deadlock_names_counted_ends_and_poisons():
         csp.run(ending(cout, 1))
     assert "writes w" in str(e.value)
     assert idle(a, b, ch)
+
+
+def test_poison_by_a_deadlock_is_harder_than_retirement():
+    ch = csp.Channel("c")
+    told = Log()
+    with raises(csp.DeadlockError):
+        csp.run(tells_how_it_ended(ch.write, told), retires_late(ch, ch.writer()))
+    assert told.items() == [POISONED]
+
+
+@csp.process
+async def tells_how_it_ended(cout, told):
+    for how in await par(ending(cout, 1)):
+        told.add(how)
+
+
+@csp.process
+async def retires_late(ch, cout):
+    await until(lambda: ch.queue_len() == 1)
+    cout.retire()
 
 
 # plugnplay
