@@ -20,6 +20,7 @@ from rules_support import (
     settle,
     skip,
     sleep_ms,
+    ticks_ms,
     until,
 )
 
@@ -66,20 +67,30 @@ def flag():
     return asyncio.ThreadSafeFlag()
 
 
+def listening():
+    """A server on a port that is free, and its address."""
+    port = 20000 + ticks_ms() % 10000
+    while True:
+        server = socket.socket()
+        address = socket.getaddrinfo("127.0.0.1", port)[0][-1]
+        try:
+            server.bind(address)
+            server.listen(1)
+            return server, address
+        except OSError:
+            server.close()
+            port += 1
+            assert port < 40000
+
+
 def pair():
     """Two connected sockets that do not block."""
     if hasattr(socket, "socketpair"):
         a, b = socket.socketpair()
     else:
-        server = socket.socket()
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        server.bind(socket.getaddrinfo("127.0.0.1", 0)[0][-1])
-        server.listen(1)
+        server, address = listening()
         a = socket.socket()
-        name = server.getsockname() if hasattr(server, "getsockname") else None
-        if name is None:
-            skip("no way to learn the port here")
-        a.connect(name)
+        a.connect(address)
         b = server.accept()[0]
         server.close()
     a.setblocking(False)
