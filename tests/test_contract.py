@@ -485,3 +485,44 @@ def test_tasks_of_the_same_ticks_leave_the_queue_in_the_order_they_came():
     for task in tasks:
         assert pop() is task
         task.coro.close()
+
+
+# What a watch from outside a task rests on
+
+
+def test_who_waits_for_an_event_is_cur_task_and_can_be_taken_out():
+    async def main():
+        event = asyncio.Event()
+        me = core.cur_task
+        core.cur_task = task = core.Task(event.wait())
+        task.coro.send(None)
+        core.cur_task = me
+        assert event.waiting.peek() is task
+        task.data.remove(task)
+        assert event.waiting.peek() is None
+        push(event.waiting, task)
+        event.set()
+        assert core._task_queue.peek() is task and task.data is None
+        core._task_queue.remove(task)
+        task.coro.close()
+        assert not task.done()
+
+    run(main())
+
+
+def test_who_waits_for_a_stream_is_cur_task_and_can_be_taken_out():
+    def waits(stream):
+        yield core._io_queue.queue_read(stream)
+
+    async def main():
+        flag = asyncio.ThreadSafeFlag()
+        me = core.cur_task
+        core.cur_task = task = core.Task(waits(flag))
+        task.coro.send(None)
+        core.cur_task = me
+        assert core._io_queue.map[id(flag)][:2] == [task, None]
+        task.data.remove(task)
+        assert id(flag) not in core._io_queue.map
+        task.coro.close()
+
+    run(main())

@@ -28,7 +28,7 @@ _HOMES = (
 _GROUPS = "plugnplay meeting pool"
 _MODULES = (
     _GROUPS + " channel buffered counted alternative wait spawn watch within timers closing"
-    " virtual adapters bridge bridged"
+    " virtual adapters guards bridge bridged"
 )
 
 

@@ -50,6 +50,8 @@ class Spawn(Awaitable):
     Awaiting raises its exception; if nobody asked, the enclosing `run` raises it at its end.
     """
 
+    guards = None  # a chain: see uapycsp.guards.Ended
+
     def __init__(self, p):
         self._waiting = None  # a chain of Joins, who came last first
         self._asked = False
@@ -116,5 +118,9 @@ class Spawn(Awaitable):
             j.woken = True
             j = j.next
         wake_chain(chain)
+        g = self.guards
+        while g is not None:
+            g.tell()
+            g = g.next
         if p.exception() is not None and not self._asked:
             note_failure(self, p)

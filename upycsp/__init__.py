@@ -33,7 +33,7 @@ LATE = "upycsp.within TimeoutError;upycsp.timers At Every;upycsp.closing Closed"
 _GROUPS = "plugnplay meeting pool"
 _MODULES = (
     _GROUPS + " aio aio_plugnplay aio_meeting aio_pool aio_bridge aio_counted aio_closing awaited"
-    " channel buffered counted alternative wait within timers closing virtual bridge"
+    " channel buffered counted alternative wait within timers closing virtual guards bridge"
 )
 
 

@@ -335,7 +335,7 @@ def __getattr__(name):
         return __import__("upycsp.aio_" + name, None, None, ("*",))
     if name == "Closed":
         return __getattr__("closing").Closed
-    if name in ("timers", "virtual") or name in _upycsp.every(_upycsp.LATE):
+    if name in ("timers", "virtual", "guards") or name in _upycsp.every(_upycsp.LATE):
         return getattr(_upycsp, name)
     raise AttributeError(name)
 

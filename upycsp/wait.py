@@ -25,7 +25,7 @@ look = None  # the watchdog, where the main thread has to call it
 
 lock = allocate_lock()
 _loading = allocate_lock()
-_LATE = ("cspcore.masked", "upycsp.counted")  # what has no name among upycsp's
+_LATE = ("cspcore.masked", "upycsp.counted", "upycsp.guards")  # what has no name among upycsp's
 offers = {}  # ident -> the thread's own offer; guarded by lock
 
 

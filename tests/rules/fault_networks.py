@@ -373,6 +373,32 @@ async def spawns(a, b, log, *ends):
     point()
 
 
+@csp.process
+async def waits_for_ends(a, b, log, *ends):
+    # Its values, and the ends of the processes, in a choice.
+    point()
+    handles = [csp.Spawn(relays(a.read, b.write)), csp.Spawn(gives(a.write, (1, 2)))]
+    point()
+    guards = [b.read] + [csp.guards.Ended(h) for h in handles]
+    alt = csp.Alternative(*guards)
+    ready = [True] * 3
+    while ready[1] or ready[2]:
+        try:
+            g, v = await alt.select(ready=ready)
+            if g is b.read:
+                log.add(v)
+            else:
+                ready[guards.index(g)] = False
+        except csp.PoisonException:
+            ready[0] = False
+        point()
+
+
+def ends_of_processes(log):
+    a, b = csp.Channel("a"), csp.Channel("b")
+    return [waits_for_ends(a, b, log, a.read, b.write)], [a, b], [1, 2], None
+
+
 def spawned(log):
     a, b = csp.Channel("a"), csp.Channel("b")
     return [spawns(a, b, log, a.read, b.write)], [a, b], [1, 2], None
@@ -616,6 +642,7 @@ ALL = [
     nested,
     operations,
     spawned,
+    ends_of_processes,
     sequences,
     poison,
     close,

@@ -21,7 +21,9 @@ TIME_LIMIT = 120
 # Here one that dies holds a channel, not an end, so that the others have to be found waiting.
 HELD = ("poison", "close")
 # Here an exception passes through several Parallels: another may be sooner.
-NESTED = ("nested", "sequences", "close", "spawned", "unawaited", "cancellation")
+NESTED = (
+    "nested", "sequences", "close", "spawned", "ends_of_processes", "unawaited", "cancellation"
+)
 
 
 class Broken(ValueError):

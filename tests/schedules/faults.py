@@ -190,7 +190,7 @@ FAULTS = {
     "the watchdog overlooks timers": (
         "no_deadlock_while_a_timer_runs",
         PROCESS,
-        "    if isinstance(on, Choice) and on._own:\n        return None\n",
+        "    if isinstance(on, Choice) and on._own > 0:\n        return None\n",
         "",
     ),
     "the watchdog overlooks threads": (

@@ -1,0 +1,369 @@
+"""Guards of events, flags and streams beside channels, in one choice."""
+
+import socket
+
+import csp
+
+from rules_support import (
+    LIB,
+    MICROPYTHON,
+    POISONED,
+    Log,
+    asyncio,
+    choose,
+    idle,
+    join,
+    par,
+    posted,
+    raises,
+    sentence,
+    settle,
+    skip,
+    sleep_ms,
+    ticks_ms,
+    until,
+)
+
+if LIB == "uapycsp":
+    On, Readable, Writable = csp.guards.On, csp.guards.Readable, csp.guards.Writable
+
+VARIANTS = ("uapycsp",)
+
+
+def tasks():
+    """How many tasks wait in asyncio's queue, or are not done."""
+    if not MICROPYTHON:
+        return len(asyncio.all_tasks())
+    queue = asyncio.core._task_queue
+    taken = []
+    while queue.peek() is not None:
+        task = queue.peek()
+        taken.append((task, task.ph_key, task.data))
+        queue.remove(task)
+    for task, key, data in taken:
+        queue.push(task, key)
+        task.data = data
+    return len(taken)
+
+
+def watched():
+    if MICROPYTHON:
+        return len(asyncio.core._io_queue.map)
+    from ufuture import outside
+
+    return len(outside._watched)
+
+
+def waiting(event):
+    """How many wait for an event."""
+    if MICROPYTHON:
+        return 0 if event.waiting.peek() is None else 1
+    return len(event._waiters)
+
+
+def flag():
+    if not MICROPYTHON:
+        skip("CPython's asyncio has no ThreadSafeFlag")
+    return asyncio.ThreadSafeFlag()
+
+
+def listening():
+    """A server on a port that is free, and its address."""
+    port = 20000 + ticks_ms() % 10000
+    while True:
+        server = socket.socket()
+        address = socket.getaddrinfo("127.0.0.1", port)[0][-1]
+        try:
+            server.bind(address)
+            server.listen(1)
+            return server, address
+        except OSError:
+            server.close()
+            port += 1
+            assert port < 40000
+
+
+def pair():
+    """Two connected sockets that do not block."""
+    if hasattr(socket, "socketpair"):
+        a, b = socket.socketpair()
+    else:
+        server, address = listening()
+        a = socket.socket()
+        a.connect(address)
+        b = server.accept()[0]
+        server.close()
+    a.setblocking(False)
+    b.setblocking(False)
+    return a, b
+
+
+async def test_an_event_that_is_set_is_ready_and_stays_set():
+    c = csp.Channel("c")
+    event = asyncio.Event()
+    on = On(event)
+    alt = csp.Alternative(c.read, on)
+    h = await posted(c, choose_of(alt), 1)
+    await settle()
+    assert not h.done()
+    event.set()
+    assert await join(h) == (on, None)
+    assert await alt.select() == (on, None)
+    assert event.is_set() and not waiting(event)
+    event.clear()
+    h = await posted(c, choose_of(alt), 1)
+    await c.write(1)
+    assert await join(h) == (c.read, 1)
+    assert idle(c) and not waiting(event)
+
+
+@csp.process(propagate=False)
+async def choose_of(alt, ready=None):
+    return await alt.select(ready=ready)
+
+
+async def test_nothing_is_left_when_another_guard_is_chosen_or_the_select_is_cancelled():
+    c = csp.Channel("c")
+    event = asyncio.Event()
+    alt = csp.Alternative(c.read, On(event))
+    await settle()
+    before = tasks()
+    for _ in range(5):
+        h = await posted(c, choose_of(alt), 1)
+        assert waiting(event)
+        await c.write(1)
+        assert await join(h) == (c.read, 1)
+        assert not waiting(event)
+        h = await posted(c, choose_of(alt), 1)
+        h.cancel()
+        with raises(asyncio.CancelledError):
+            await join(h)
+        assert not waiting(event)
+    await settle()
+    assert tasks() == before and idle(c)
+
+
+async def test_of_an_event_and_a_message_in_one_moment_one_is_chosen():
+    for set_first in (True, False):
+        c = csp.Channel("c")
+        event = asyncio.Event()
+        on = On(event)
+        h = await posted(c, choose_of(csp.Alternative(c.read, on)), 1)
+        if set_first:
+            event.set()
+        writer = csp.Spawn(writes(c.write, "v"))
+        if not set_first:
+            await until(lambda: not c.queue_len())
+            event.set()
+        g, v = await join(h)
+        if g is on:
+            assert await c.read() == "v"
+        else:
+            assert v == "v"
+        assert await join(writer) == 0 and idle(c) and not waiting(event)
+
+
+@csp.process(propagate=False)
+async def writes(cout, v):
+    return await cout(v)
+
+
+async def test_an_event_set_and_cancelled_in_one_moment_leaves_nothing():
+    c = csp.Channel("c")
+    event = asyncio.Event()
+    alt = csp.Alternative(c.read, On(event))
+    for _ in range(3):
+        h = await posted(c, choose_of(alt), 1)
+        event.set()
+        event.clear()
+        h.cancel()
+        with raises(asyncio.CancelledError):
+            await join(h)
+        assert idle(c) and not waiting(event)
+
+
+async def test_a_flag_is_cleared_exactly_if_it_is_chosen():
+    f = flag()
+    c = csp.BufferedChannel("c")
+    on = On(f)
+    alt = csp.Alternative(c.read, on)
+    f.set()
+    await c.write(1)
+    assert await alt.select() == (c.read, 1)
+    assert f.state
+    assert await alt.select() == (on, None)
+    assert not f.state
+    h = csp.Spawn(choose_of(alt))
+    await until(lambda: c._read_queue is not None)
+    await settle()
+    assert not h.done()
+    f.set()
+    assert await join(h) == (on, None)
+    assert not f.state and not watched() and idle(c)
+
+
+async def test_a_flag_set_while_another_guard_wins_or_the_select_is_cancelled_stays_set():
+    f = flag()
+    c = csp.Channel("c")
+    alt = csp.Alternative(c.read, On(f))
+    h = await posted(c, choose_of(alt), 1)
+    f.set()
+    await c.write(1)
+    assert (await join(h))[1] in (1, None)
+    if not f.state:  # it was chosen: the message waits
+        assert await c.read() == 1
+        f.set()
+    h = csp.Spawn(choose_of(alt, [True, False]))
+    await until(c.queue_len)
+    await settle()
+    assert f.state and not h.done()
+    await c.write(2)
+    assert await join(h) == (c.read, 2)
+    assert f.state and not watched()
+    f.clear()
+    h = await posted(c, choose_of(alt), 1)
+    f.set()
+    h.cancel()
+    with raises(asyncio.CancelledError):
+        await join(h)
+    assert f.state and not watched() and idle(c)
+
+
+async def test_a_stream_is_readable_and_writable_in_a_choice():
+    a, b = pair()
+    c = csp.Channel("c")
+    readable, writable = Readable(a), Writable(a)
+    alt = csp.Alternative(c.read, readable)
+    assert await csp.Alternative(writable, c.read).select() == (writable, None)
+    h = await posted(c, choose_of(alt), 1)
+    await c.write("v")
+    assert await join(h) == (c.read, "v")
+    assert not watched()
+    h = await posted(c, choose_of(alt), 1)
+    b.send(b"hello")
+    assert await join(h) == (readable, None)
+    assert a.recv(10) == b"hello"
+    h = await posted(c, choose_of(alt), 1)
+    h.cancel()
+    with raises(asyncio.CancelledError):
+        await join(h)
+    assert not watched()
+    b.close()  # the end of the stream can be read
+    assert await alt.select() == (readable, None)
+    assert a.recv(10) == b""
+    a.close()
+    assert idle(c)
+
+
+async def test_a_stream_that_is_full_is_waited_for():
+    a, b = pair()
+    c = csp.Channel("c")
+    sent = 0
+    try:
+        while True:
+            sent += a.send(b"x" * 4096)
+    except OSError:
+        pass
+    writable = Writable(a)
+    h = await posted(c, choose_of(csp.Alternative(c.read, writable)), 1)
+    await settle()
+    assert not h.done()
+    got = 0
+    while got < sent:
+        got += len(b.recv(65536))
+    assert await join(h) == (writable, None)
+    assert not watched() and idle(c)
+    a.close()
+    b.close()
+
+
+async def test_what_another_one_waits_for_is_refused():
+    a, b = pair()
+    c, d = csp.Channel("c"), csp.Channel("d")
+    h = await posted(c, choose_of(csp.Alternative(c.read, Readable(a))), 1)
+    with raises(RuntimeError) as e:
+        await csp.Alternative(d.read, Readable(a)).select()
+    assert sentence(e.value) and idle(d)
+    on = On(asyncio.Event())
+    with raises(RuntimeError) as e:
+        await csp.Alternative(on, d.read, on).select()
+    assert sentence(e.value) and idle(d)
+    b.send(b"x")
+    await join(h)
+    assert not watched()
+    a.close()
+    b.close()
+
+
+async def test_bad_guards_raise():
+    for bad in (None, 5, csp.Channel("c").read, "x"):
+        for Kind in (On, Readable, Writable):
+            with raises(TypeError) as e:
+                Kind(bad)
+            assert sentence(e.value)
+
+
+async def test_all_kinds_together_and_none_is_lost():
+    c = csp.Channel("c")
+    a, b = pair()
+    event = asyncio.Event()
+    log = Log()
+    await par(chooser(c.read, a, event, log), feeder(c.write, b, event))
+    items = log.items()
+    assert [v for v in items if isinstance(v, int)] == list(range(20))
+    assert items.count("byte") == 20 and items.count("event") == 20
+    assert not watched() and not waiting(event) and idle(c)
+    a.close()
+    b.close()
+
+
+@csp.process
+async def chooser(cin, stream, event, log):
+    on, readable = On(event), Readable(stream)
+    alt = csp.Alternative(cin, on, readable)
+    for _ in range(60):
+        g, v = await alt.fair_select()
+        if g is on:
+            event.clear()
+            log.add("event")
+        elif g is readable:
+            assert stream.recv(1) == b"x"
+            log.add("byte")
+        else:
+            log.add(v)
+
+
+@csp.process
+async def feeder(cout, stream, event):
+    for i in range(20):
+        assert stream.send(b"x") == 1
+        event.set()
+        await cout(i)
+        while event.is_set():
+            await sleep_ms(0)
+
+
+def test_a_network_that_waits_for_an_event_is_no_deadlock():
+    async def main():
+        event = asyncio.Event()
+        on = On(event)
+        h = csp.Spawn(choose_of(csp.Alternative(csp.Channel("c").read, on)))
+        await sleep_ms(1200)
+        event.set()
+        assert await join(h) == (on, None)
+
+    csp.run(main())
+
+
+def test_poison_and_failure_leave_nothing_outside():
+    event = asyncio.Event()
+    c = csp.Channel("c")
+
+    async def main():
+        h = await posted(c, choose(c.read, On(event)), 1)
+        assert waiting(event)
+        c.poison()
+        assert await join(h) == POISONED
+        assert not waiting(event)
+
+    csp.run(main())
