@@ -24,7 +24,7 @@ class Here:
 
     @staticmethod
     def wake(party):
-        party.wake()
+        party.wake()  # also under the lock: it does not block
 
     @staticmethod
     def atomically(f, *args):
