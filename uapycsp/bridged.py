@@ -14,7 +14,7 @@ from _thread import get_ident
 
 from ufuture.loop import engine
 from cspcore.channel import GIVEN, POISON, READ, TAKEN, WAITING, WRITE, Offer
-from cspcore.choice import End, title
+from cspcore.choice import End, Timer, title
 from cspcore.errors import PoisonException
 from uapycsp.wait import NOTHING, coroutine, turn
 from upycsp.wait import lock, wake_chain
@@ -234,6 +234,16 @@ def _wait(o):
     return value
 
 
+@coroutine
+def _within(guard, timer):
+    from uapycsp.alternative import Alternative
+
+    g, v = yield from Alternative(guard, timer).select()
+    if g is timer:
+        raise engine.TimeoutError("the time limit has passed")
+    return v
+
+
 class _TaskEnd(End):
     # `op` is none of cspcore's: it is a guard of its own in a choice, and no plain end.
 
@@ -246,6 +256,9 @@ class _TaskEnd(End):
 
     def _happened(self, value):
         return _unpoisoned(self._channel, value)
+
+    def _within(self, guard, ms):
+        return _within(guard, Timer(ms=ms + 0))  # None + 0 is a TypeError
 
     def __repr__(self):
         return "<%s end of %s for tasks>" % (self.kind, title(self._channel))
@@ -286,6 +299,10 @@ class ReadEnd(_TaskEnd):
         return v
 
     __call__ = bridge_read
+
+    def within(self, ms):
+        """A call of at most ms: else TimeoutError, and nothing was read. 0 or less: one try."""
+        return self._within(self, ms)
 
     def __aiter__(self):
         return ReadLoop(self._channel)
@@ -370,6 +387,10 @@ class WriteEnd(_TaskEnd):
         return 0
 
     __call__ = bridge_write
+
+    def within(self, ms, value):
+        """A call of at most ms: else TimeoutError, nothing was written. 0 or less: one try."""
+        return self._within(self.alt_pending_write(value), ms)
 
     def __aiter__(self):
         raise TypeError("a write end can't be read")

@@ -10,9 +10,9 @@ as long as that takes and no longer. uapycsp.bridged tells how a task waits and 
 
 What interrupts leave stands in a ring. `_in`, where the next value goes, is stored by the handler
 alone and after the value; `_out`, the oldest one, by who reads, under the lock. So neither needs
-the other to wait. The handler then tells somebody, who `drain`s: the loop by its flag, threads
-through micropython.schedule and, should that fail, by the timer thread, which looks every 10 ms
-while one of them waits.
+the other to wait. The handler then tells somebody, who `drain`s: the loop by its flag, the main
+thread through micropython.schedule and, should that fail, the timer thread looks every 10 ms
+while a thread waits.
 """
 
 from cspcore.channel import DEAD, DRAINED, GIVEN, READ, WAITING
@@ -20,6 +20,7 @@ from cspcore.buffered import OPEN, BaseBufferedChannel
 from uapycsp.bridged import NOTHING, ReadEnd, WriteEnd, bell, engine, is_here
 from upycsp.buffered import BufferedChannel
 from upycsp.wait import lock
+from uthreading import kept
 from uthreading.clock import Alarm
 
 try:
@@ -28,6 +29,8 @@ except ImportError:
     schedule = None
 
 _LOOK_MS = 10
+# Where the main thread may block there are no hard handlers: one brings its value itself.
+direct = not kept.polls()
 
 
 class Side:
@@ -54,7 +57,6 @@ class Bridge(BufferedChannel):
         self._in = self._out = 0
         self._slots = [None] * (isr + 1)  # one is always free
         self._told = False  # a call of _pump is scheduled
-        self._has_threads = False  # whether a thread has ever waited to read
         self.is_fed = False  # see bridged.Bell
         self.later_fed = None
         self._pump = self._soft_pump  # made once: it is an object
@@ -105,28 +107,34 @@ class Bridge(BufferedChannel):
         self._slots[i] = value
         self._in = after
         bell.ring()
-        if self._has_threads and not self._told and schedule is not None:
+        self._tell()
+        if direct:
+            self._try()
+        return True
+
+    def _tell(self):
+        if not self._told and schedule is not None:
             self._told = True
             try:
                 schedule(self._pump, None)
             except RuntimeError:  # its queue is full: the timer thread looks
                 self._told = False
-        return True
 
     def _soft_pump(self, _):
-        # In the main thread, between any two instructions, which may hold the lock.
+        # In the main thread, between any two instructions.
         self._told = False
-        if lock.acquire(0):
+        if not self._try():
+            self._tell()
+
+    def _try(self):
+        # Whoever was interrupted may hold the lock.
+        free = lock.acquire(0)
+        if free:
             try:
                 self.drain()
             finally:
                 lock.release()
-        elif not self._told:
-            self._told = True
-            try:
-                schedule(self._pump, None)
-            except RuntimeError:
-                self._told = False
+        return free
 
     # Under lock
 
@@ -165,7 +173,6 @@ class Bridge(BufferedChannel):
         if self.isr and offer.op == READ:
             bell.feed(self)
             if of_thread:
-                self._has_threads = True
                 _look_soon(_LOOK_MS if self._in == self._out else 0)
             if self._in != self._out and (offer.alt is None or not of_thread):
                 self.drain()
@@ -222,5 +229,5 @@ def _look_soon(ms):
     if _alarm.due is None or not ms:
         try:
             _alarm.start(ms)
-        except (RuntimeError, OSError):  # no thread to be had: micropython.schedule has to do
+        except (RuntimeError, OSError, MemoryError):  # micropython.schedule has to do
             pass

@@ -31,8 +31,8 @@ MAPS clears | ufuture/micro.py:_listen | await flag.wait()
 MAPS stores_value | upycsp/bridge.py:Bridge.from_isr | self._slots[i] = value
 MAPS stores_index | upycsp/bridge.py:Bridge.from_isr | self._in = after
 MAPS sets_flag | upycsp/bridge.py:Bridge.from_isr | bell.ring()
-MAPS schedules | upycsp/bridge.py:Bridge.from_isr | schedule(self._pump, None)
-MAPS not_told | upycsp/bridge.py:Bridge._soft_pump | self.drain()
+MAPS schedules | upycsp/bridge.py:Bridge._tell | schedule(self._pump, None)
+MAPS not_told | upycsp/bridge.py:Bridge._try | self.drain()
 MAPS drain | upycsp/bridge.py:Bridge.drain | party = self._met(self._read_queue, self._slots[self._out])
 */
 #define OFFERS (TASKS + READERS) /* the tasks' own, then those of reading threads */

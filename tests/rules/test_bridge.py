@@ -318,6 +318,28 @@ async def test_an_interrupt_wakes_who_reads():
     assert idle(ch)
 
 
+async def test_an_interrupt_as_on_a_board_wakes_who_reads():
+    bridge = __import__("upycsp.bridge", None, None, ("*",))
+    ch = Bridge("b", isr=2)
+    other = csp.Channel("other", external=True)
+    assert bridge.direct
+    bridge.direct = False  # then the schedule, or the timer thread, brings the value to a thread
+    try:
+        for i in range(3):
+            readers = await waiting_readers(ch, 1)
+            in_thread(ch.from_isr, i)
+            assert await join_all(readers) == [i]
+            h = csp.Spawn(choose(other.read, ch.read))
+            await settle()
+            in_thread(ch.from_isr, -i)
+            assert (await join(h))[1] == -i
+            in_thread(ch.from_isr, i)
+            assert await ch.read() == i
+    finally:
+        bridge.direct = True
+    assert idle(ch, other)
+
+
 async def test_an_interrupt_wakes_a_choice():
     ch = Bridge("b", isr=2)
     never = csp.Channel("never", external=True)
@@ -419,6 +441,51 @@ async def test_values_of_interrupts_come_before_those_of_writers():
     ch.from_isr(1)
     assert [await ch.read(), await ch.read()] == [1, 10]
     await join_all(writers)
+
+
+async def test_who_only_looks_sees_a_value_of_an_interrupt():
+    ch = Bridge("b", isr=4)
+    alt = csp.Alternative(ch.read, csp.Skip())
+    for i in range(3):
+        in_thread(ch.from_isr, i)
+        g, v = await alt.select()
+        while g is not ch.read:
+            await sleep_ms(0)
+            g, v = await alt.select()
+        assert v == i
+        in_thread(ch.from_isr, -i)
+        while True:
+            try:
+                assert await ch.read.within(0) == -i
+                break
+            except csp.TimeoutError:
+                await sleep_ms(0)
+    assert idle(ch)
+
+
+async def test_time_limits():
+    ch = Bridge("b")
+    for ms in 0, 5:
+        with raises(csp.TimeoutError):
+            await ch.read.within(ms)
+        with raises(csp.TimeoutError):
+            await ch.write.within(ms, 1)
+        assert idle(ch)
+    with raises(TypeError):
+        await ch.read.within(None)
+    (h,) = await waiting_writers(ch, (1,))
+    assert await ch.read.within(0) == 1
+    await join(h)
+    (h,) = await waiting_readers(ch, 1)
+    assert await ch.write.within(60000, 2) == 0
+    assert await join(h) == 2
+    h = csp.Spawn(take(ch.read))
+    assert await ch.write.within(60000, 3) == 0
+    assert await join(h) == 3
+    ch.poison()
+    with raises(csp.PoisonException):
+        await ch.read.within(5)
+    assert not ch.wanted
 
 
 # Bad use
