@@ -472,7 +472,7 @@ async def test_time_limits():
             await ch.write.within(ms, 1)
         assert idle(ch)
     with raises(TypeError):
-        await ch.read.within(None)
+        await ch.read.within(None)  # pyright: ignore
     (h,) = await waiting_writers(ch, (1,))
     assert await ch.read.within(0) == 1
     await join(h)
