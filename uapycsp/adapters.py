@@ -12,12 +12,7 @@ import sys
 from ufuture.loop import engine
 from cspcore.errors import PoisonException
 from cspcore.isr import Ring
-from uapycsp.channel import Channel
-from uapycsp.closing import Closed
-from uapycsp.process import Parallel, process
-from uapycsp.spawn import Spawn
-from uapycsp.timers import Every
-from uapycsp.alternative import Alternative
+from uapycsp import Alternative, Channel, Closed, Every, Parallel, Spawn, process
 
 asyncio = engine.asyncio
 CancelledError = engine.CancelledError

@@ -14,7 +14,7 @@ import ufuture.outside as outside
 from ufuture.loop import engine
 from cspcore.choice import Skip
 from cspcore.ended import without
-from uapycsp.spawn import Spawn
+from uapycsp import Spawn
 
 
 class _Told(Skip):

@@ -8,9 +8,13 @@ wake a thread. Who took it out of the chain, the end of the process or `disable`
 lock; so it is told at most once.
 """
 
+import sys
+
 from cspcore.choice import Guard
 from cspcore.ended import without
-from upycsp.process import Spawn, _failures
+from upycsp import Spawn
+
+_failures = sys.modules["upycsp.process"]._failures
 
 
 class Ended(Guard):

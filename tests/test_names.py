@@ -1,0 +1,40 @@
+"""Whatever is imported first, the names of a library are what they should be.
+
+The file process.py and the function `process` share a name: importing the file binds it to the
+file, until the package mends that.
+"""
+
+import subprocess
+
+import pytest
+
+from harness import interpreters
+
+MODULES = [
+    "%s.%s" % (library, group)
+    for library in ("uapycsp", "upycsp")
+    for group in "plugnplay meeting pool bridge guards timers virtual within closing".split()
+] + ["uapycsp.adapters", "upycsp.aio"]
+
+
+@pytest.mark.parametrize("interpreter", interpreters.NAMES)
+def test_process_is_the_function(interpreter):
+    for module in MODULES:
+        library = module.split(".")[0]
+        program = "import %s\nfrom %s import process\nprint(hasattr(process, 'Process'))" % (
+            module,
+            library,
+        )
+        command = interpreters.command(interpreter)
+        if command is None:
+            pytest.skip("no MicroPython")
+        done = subprocess.run(
+            [*command, "-c", program],
+            cwd=interpreters.ROOT,
+            env=interpreters.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.stdout == "False\n", (module, done.stdout + done.stderr)
