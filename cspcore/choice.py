@@ -203,7 +203,7 @@ class Choice:
             self.disable_all()
         o = self._offers[i]
         if o is None:
-            return _happen(self, i), None
+            return self._value, None
         if o.op == READ:
             return o.channel.take()
         # As in take, the pair is made before anything happens.
@@ -270,7 +270,9 @@ class Choice:
         """After the wait: the value of the chosen guard; PoisonException if its channel ended."""
         o = self._offers[self._chosen]
         if o is None:
-            return _happen(self, self._chosen)
+            v = self._value
+            self._value = None
+            return happened(self.guards[self._chosen], v)
         v = o.value
         o.value = WAITING
         if v is POISON:
@@ -278,10 +280,9 @@ class Choice:
         return v if o.op == READ else 0
 
 
-def _happen(choice, i):
-    # The value of a guard that is no channel operation. Some of the library's own are told that
-    # the selection ends with them, and answer with their value.
-    v = choice._value
-    choice._value = None
-    g = choice.guards[i]
-    return g._happened(v) if hasattr(g, "_happened") else v
+def happened(guard, value):
+    """The value of a guard that is no channel operation, in the moment when select returns it.
+
+    Some of the library's own are told so, and answer with their value.
+    """
+    return guard._happened(value) if hasattr(guard, "_happened") else value

@@ -229,6 +229,26 @@ async def test_a_cancelled_select_uses_up_no_moment():
     assert ticks_diff(every._beat.due, began) == 4 * (total + n)
 
 
+async def test_a_select_that_is_cancelled_while_it_gives_way_uses_up_no_moment():
+    if LIB != "uapycsp":
+        skip("there is no cancellation")
+    for pauses in range(5):
+        clock = Clock()
+        every, skip_ = csp.Every(100), csp.Skip()
+        alt = on_clock(clock, every, skip_)
+        assert await alt.select() == (skip_, None)
+        clock.now = 100
+        h = csp.Spawn(choose_of(alt))
+        for _ in range(pauses):
+            await sleep_ms(0)
+        h.cancel()
+        try:
+            assert await join(h) == (every, 1)
+        except asyncio.CancelledError:
+            assert await alt.select() == (every, 1)
+        assert await alt.select() == (skip_, None)
+
+
 async def test_it_lets_others_run_though_it_is_always_ready():
     log = Log()
     at = csp.At(ticks_ms())

@@ -229,6 +229,23 @@ async def test_a_flag_set_while_another_guard_wins_or_the_select_is_cancelled_st
     assert f.state and not watched() and idle(c)
 
 
+async def test_a_flag_is_not_cleared_by_a_select_that_is_cancelled_while_it_gives_way():
+    f = flag()
+    on = On(f)
+    alt = csp.Alternative(on)
+    for pauses in range(5):
+        f.set()
+        h = csp.Spawn(choose_of(alt))
+        for _ in range(pauses):
+            await sleep_ms(0)
+        h.cancel()
+        try:
+            assert await join(h) == (on, None)
+            assert not f.state
+        except asyncio.CancelledError:
+            assert f.state
+
+
 async def test_a_stream_is_readable_and_writable_in_a_choice():
     a, b = pair()
     c = csp.Channel("c")
