@@ -167,12 +167,7 @@ async def StdinLines(cout):
 
 async def _stdin():
     stdin = getattr(sys.stdin, "buffer", sys.stdin)
-    if hasattr(engine, "core"):
-        return asyncio.StreamReader(stdin)
-    reader = asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(reader)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, stdin)
-    return reader
+    return asyncio.StreamReader(stdin) if hasattr(engine, "core") else await engine.reader(stdin)
 
 
 @process

@@ -274,6 +274,14 @@ def is_busy():
     return is_running() or _loop is not None and _loop.is_running()
 
 
+async def reader(file):
+    """A StreamReader of a pipe or terminal."""
+    stream = asyncio.StreamReader()
+    protocol = asyncio.StreamReaderProtocol(stream)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, file)
+    return stream
+
+
 def sleep_ms(ms):
     """asyncio.sleep, in ms."""
     return asyncio.sleep(ms / 1000)
