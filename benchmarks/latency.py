@@ -88,15 +88,15 @@ def bodies(csp, loop):
 
     @process
     async def consumer(cin, samples):
-        value = await cin()
-        count = 1
+        count = 0
         try:
+            value = await cin()
             while True:
+                count += 1
                 value += 1
                 if await cin() != value:
                     samples.fault()
-                count += 1
-        except PoisonException:
+        except PoisonException:  # before the first value, if nobody waits for long
             return count
 
     @process

@@ -12,15 +12,15 @@ def bodies(csp):
 
     @process
     def consumer(cin, samples):
-        value = cin()
-        count = 1
+        count = 0
         try:
+            value = cin()
             while True:
+                count += 1
                 value += 1
                 if cin() != value:
                     samples.fault()
-                count += 1
-        except PoisonException:
+        except PoisonException:  # before the first value, if nobody waits for long
             return count
 
     @process
