@@ -27,15 +27,34 @@ class Ring:
         self._in = after
         return True
 
+    # What the reader calls
+
     def is_empty(self):
         """Whether nothing is left."""
         return self._in == self._out
 
-    def take(self):
+    def count(self):
+        """How many values are left."""
+        n = self._in - self._out
+        return n if n >= 0 else n + len(self._slots)
+
+    def first(self):
         """The oldest value; there must be one."""
+        return self._slots[self._out]
+
+    def drop(self):
+        """Let go of the oldest value."""
         i = self._out
-        value = self._slots[i]
         self._slots[i] = None
         i += 1
         self._out = 0 if i == len(self._slots) else i
+
+    def take(self):
+        """The oldest value, which is let go of."""
+        value = self.first()
+        self.drop()
         return value
+
+    def clear(self):
+        """Let go of all that is left."""
+        self._out = self._in

@@ -8,15 +8,15 @@
 A bridge is a channel of upycsp: who meets whom is decided under the one lock, which a task holds
 as long as that takes and no longer. uapycsp.bridged tells how a task waits and is woken.
 
-What interrupts leave stands in a ring. `_in`, where the next value goes, is stored by the handler
-alone and after the value; `_out`, the oldest one, by who reads, under the lock. So neither needs
-the other to wait. The handler then tells somebody, who `drain`s: the loop by its flag, the main
-thread through micropython.schedule and, should that fail, the timer thread looks every 10 ms
-while a thread waits.
+What interrupts leave stands in a ring, of which each side changes a part of its own: the handler,
+which waits for nobody, and who reads, under the lock. The handler then tells somebody, who
+`drain`s: the loop by its flag, the main thread through micropython.schedule and, should that fail,
+the timer thread looks every 10 ms while a thread waits.
 """
 
 from cspcore.channel import DEAD, DRAINED, GIVEN, READ, WAITING
 from cspcore.buffered import OPEN, BaseBufferedChannel
+from cspcore.isr import Ring
 from uapycsp.bridged import NOTHING, ReadEnd, WriteEnd, bell, engine, is_here
 from upycsp.buffered import BufferedChannel
 from upycsp.wait import lock
@@ -54,8 +54,7 @@ class Bridge(BufferedChannel):
         self.wanted = 0  # how many choices of tasks wait for a change
         self.isr = isr
         self.lost = 0  # values that came from interrupts and found no room
-        self._in = self._out = 0
-        self._slots = [None] * (isr + 1)  # one is always free
+        self._left = Ring(isr)
         self._told = False  # a call of _pump is scheduled
         self.is_fed = False  # see bridged.Bell
         self.later_fed = None
@@ -77,8 +76,7 @@ class Bridge(BufferedChannel):
     def queue_len(self):
         """The number of operations that wait, of values buffered, given back and of interrupts."""
         with lock:
-            n = self._in - self._out
-            return BaseBufferedChannel.queue_len(self) + (n if n >= 0 else n + len(self._slots))
+            return BaseBufferedChannel.queue_len(self) + self._left.count()
 
     def verify(self):
         """Raise AssertionError where the channel's invariants do not hold."""
@@ -94,18 +92,13 @@ class Bridge(BufferedChannel):
         Takes no lock and no memory, and never waits. `lost` counts the values without room; a
         poisoned or closed bridge takes none, and does not count them.
         """
-        i = self._in
-        after = i + 1
-        if after > self.isr:
-            after = 0
-        if after == self._out or self._readers is DEAD:
-            if not self.isr:
-                raise RuntimeError("a bridge for interrupts is made with isr=n")
-            if self._readers is not DEAD:
-                self.lost += 1
+        if not self.isr:
+            raise RuntimeError("a bridge for interrupts is made with isr=n")
+        if self._readers is DEAD:
             return False
-        self._slots[i] = value
-        self._in = after
+        if not self._left.put(value):
+            self.lost = self._left.lost
+            return False
         bell.ring()
         self._tell()
         if direct:
@@ -140,28 +133,23 @@ class Bridge(BufferedChannel):
 
     def has_isr(self):
         """Whether there is a value of an interrupt."""
-        return self._in != self._out
+        return not self._left.is_empty()
 
     def drain(self):
         """Let those who wait have what interrupts have left."""
-        while self._in != self._out and self._read_queue is not None:
-            party = self._met(self._read_queue, self._slots[self._out])
-            self._drop()
+        while self._read_queue is not None and self.has_isr():
+            party = self._met(self._read_queue, self._left.first())
+            self._left.drop()
             if party is not None:
                 party.wake()
         self._refresh()
 
-    def _drop(self):
-        i = self._out
-        self._slots[i] = None
-        self._out = i + 1 if i < self.isr else 0
-
     def take(self):
         w = self._write_queue
-        if self._in == self._out or self._writers is not OPEN or w is not None and w.op == GIVEN:
+        if not self.has_isr() or self._writers is not OPEN or w is not None and w.op == GIVEN:
             return BufferedChannel.take(self)
-        pair = self._slots[self._out], None
-        self._drop()
+        pair = self._left.first(), None
+        self._left.drop()
         self._refresh()
         return pair
 
@@ -173,8 +161,8 @@ class Bridge(BufferedChannel):
         if self.isr and offer.op == READ:
             bell.feed(self)
             if of_thread:
-                _look_soon(_LOOK_MS if self._in == self._out else 0)
-            if self._in != self._out and (offer.alt is None or not of_thread):
+                _look_soon(0 if self.has_isr() else _LOOK_MS)
+            if self.has_isr() and (offer.alt is None or not of_thread):
                 self.drain()
 
     def _check_thread(self, offer):
@@ -191,7 +179,7 @@ class Bridge(BufferedChannel):
         w = self._writers
         BufferedChannel._refresh(self)
         # After the end, what an interrupt brings comes too late.
-        if self._in != self._out and w is not DRAINED and w is not DEAD:
+        if self.has_isr() and w is not DRAINED and w is not DEAD:
             self._writers = OPEN
         if self.wanted and (r is not self._readers or w is not self._writers):
             bell.ring()
@@ -206,7 +194,7 @@ class Bridge(BufferedChannel):
     def _end(self, last):
         self.drain()
         if last is DEAD:
-            self._out = self._in
+            self._left.clear()
         chain = BufferedChannel._end(self, last)
         if self.wanted:
             bell.ring()

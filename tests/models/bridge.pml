@@ -28,12 +28,12 @@ MAPS cancelled | uapycsp/bridged.py:TaskOffer.cancelled | self.channel.withdraw(
 MAPS forgotten | uapycsp/bridged.py:TaskOffer.cancelled | bell.forget(self)
 MAPS gives_back | uapycsp/bridged.py:TaskOffer.cancelled | party = self.channel.give_back(self, value)
 MAPS clears | ufuture/micro.py:_listen | await flag.wait()
-MAPS stores_value | upycsp/bridge.py:Bridge.from_isr | self._slots[i] = value
-MAPS stores_index | upycsp/bridge.py:Bridge.from_isr | self._in = after
+MAPS stores_value | cspcore/isr.py:Ring.put | self._slots[i] = value
+MAPS stores_index | cspcore/isr.py:Ring.put | self._in = after
 MAPS sets_flag | upycsp/bridge.py:Bridge.from_isr | bell.ring()
 MAPS schedules | upycsp/bridge.py:Bridge._tell | schedule(self._pump, None)
 MAPS not_told | upycsp/bridge.py:Bridge._try | self.drain()
-MAPS drain | upycsp/bridge.py:Bridge.drain | party = self._met(self._read_queue, self._slots[self._out])
+MAPS drain | upycsp/bridge.py:Bridge.drain | party = self._met(self._read_queue, self._left.first())
 */
 #define OFFERS (TASKS + READERS) /* the tasks' own, then those of reading threads */
 #define VALUES (WRITES + INTERRUPTS)
