@@ -290,12 +290,9 @@ class BaseChannel:
 
     def resists(self, strength):
         """Whether poison does not act on it. To be asked before; else the strength is noted."""
-        life = self._life
-        if life is None:
-            if strength is None:
-                return False
-            life = self._new_life(0)
-        return life.resists(self, strength)
+        if self._life is None and strength is None:
+            return False
+        return (self._life or self._new_life(0)).resists(self, strength)
 
     def _new_life(self, immunity):
         from cspcore.life import Life

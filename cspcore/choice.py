@@ -12,9 +12,6 @@ withdrawn in the moment of pairing, so at most one guard happens and no dead off
 from cspcore.channel import POISON, READ, WAITING, WRITE, Offer
 from cspcore.errors import PoisonException
 
-_mask = None  # cspcore.masked.mask, once a selection has asked for it
-
-
 class Guard:
     """Base of users' own guards. Both methods run under the library's lock and call no channel."""
 
@@ -183,10 +180,9 @@ class Choice:
 
     def mask(self, ready):
         """Keep the guards whose value in ready is false out of the selection that begins."""
-        global _mask
-        if _mask is None:
-            from cspcore.masked import mask as _mask
-        _mask(self, ready)
+        from cspcore.masked import mask
+
+        mask(self, ready)
 
     def disable_all(self):
         """Disable what was enabled; all of it, also if one guard of a user's raises."""
@@ -272,7 +268,7 @@ class Choice:
         if o is None:
             v = self._value
             self._value = None
-            return happened(self.guards[self._chosen], v)
+            return _happened(self.guards[self._chosen], v)
         v = o.value
         o.value = WAITING
         if v is POISON:
@@ -280,7 +276,7 @@ class Choice:
         return v if o.op == READ else 0
 
 
-def happened(guard, value):
+def _happened(guard, value):
     """The value of a guard that is no channel operation, in the moment when select returns it.
 
     Some of the library's own are told so, and answer with their value.

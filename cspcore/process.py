@@ -53,26 +53,26 @@ class BaseProcess:
         """Rules 4 and 5: what an exception does that ends the process. What remains of it."""
         if self._propagate and self._args is not None:
             try:
-                self._forsake_ends(exception)
+                self.forsake(exception)
             except MemoryError as er:  # a strength could not be noted: that is a failure
                 exception = er
-                self._forsake_ends(exception)
+                self.forsake(exception)
         if not isinstance(exception, PoisonException):
             return exception
         if self._verbose:
             try:
                 # In one piece: other threads may have to tell the same.
-                how = "retirement" if isinstance(exception, RetireException) else "poison"
-                sys.stderr.write("process %s ended by %s\n" % (self.name, how))
+                name = "by retirement" if isinstance(exception, RetireException) else "by poison"
+                sys.stderr.write("process %s ended %s\n" % (self.name, name))
             except Exception:  # stderr is closed, or there is no memory
                 pass
         return None
 
-    def _forsake_ends(self, exception):
-        forsake_ends(self._args, exception)
+    def forsake(self, exception):
+        forsake(self._args, exception)
         if self._kwargs:
             for name in self._kwargs:
-                _forsake(self._kwargs[name], exception, _DEEPEST)
+                _end(self._kwargs[name], exception, _DEEPEST)
 
     def forgo(self, exception):
         """It will never be started: its neighbours must not wait for it. As die."""
@@ -112,17 +112,17 @@ def unchanged(exception, short):
     return NO_MEMORY if short and not isinstance(exception, MemoryError) else exception
 
 
-def forsake_ends(args, exception, deep=_DEEPEST):
+def forsake(args, exception, deep=_DEEPEST):
     """Poison, or retire, the channel ends among arguments, in lists and tuples too."""
     for a in args:
-        _forsake(a, exception, deep)
+        _end(a, exception, deep)
 
 
-def _forsake(a, exception, deep):
+def _end(a, exception, deep):
     if isinstance(a, End):
         a.forsake(exception)
     elif deep and isinstance(a, _NESTS):
-        forsake_ends(a, exception, deep - 1)
+        forsake(a, exception, deep - 1)
 
 
 def maker(Process):

@@ -171,7 +171,8 @@ def test_the_tool_tells_both_sizes_of_words_and_what_fits(web, capsys):
         assert 0.4 < int(row[-1]) / int(row[0]) < 0.6, row
     for statement in memory.IMPORTS:
         wide, narrow, compiled = [int(cell) for cell in cells(output, statement)]
-        assert wide > narrow > compiled > 1000
+        assert wide > compiled > 1000 and narrow > compiled
+        assert wide > narrow or wide < 3000  # of a bare package most is text
     begun = int(cells(output, "in use before, asyncio loaded")[0])
     taken = [int(cell) for cell in cells(output, "uapycsp: its five names, running")]
     left = [int(cell) for cell in cells(output, "uapycsp: left for the program")]

@@ -126,7 +126,7 @@ def test_make_board_brings_all_to_a_new_board_and_keeps_its_figures(switch_on, f
     assert re.search(r"^commstime +uapycsp +par +\S+ +\S+ +\d+ +\S+$", text, re.M), text
 
     kept = stored(out)
-    assert kept["platform"] == "pty" and kept["micropython"].startswith("MicroPython ")
+    assert kept["platform"] == "esp32" and kept["micropython"].startswith("MicroPython ")
     assert [row["result"]["variant"] for row in kept["rows"]] == ["seq", "par"]
     for row in kept["rows"]:
         assert row["result"]["runs"] == 3 and row["result"]["n"] == 20 and row["us_median"] > 0

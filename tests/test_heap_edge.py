@@ -171,7 +171,7 @@ def test_a_buffer_filled_until_memory_ends_is_a_memory_error():
 
 def test_a_run_of_many_processes_fits_or_is_a_memory_error():
     fits = []
-    for n in range(100, 600, 20):
+    for n in range(20, 600, 20):
         gc.collect()
         fits.append(not _raised_memory_error(_waits_in_parallel, n))
         assert _works(), n

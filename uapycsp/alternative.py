@@ -8,7 +8,7 @@
 from ufuture.heap import advance
 from ufuture.loop import engine
 from cspcore.channel import POISON, READ
-from cspcore.choice import Choice, Guard, Skip, Timer, happened  # noqa: F401
+from cspcore.choice import Choice, Guard, Skip, Timer, _happened  # noqa: F401
 from uapycsp.wait import NOTHING, Composed, coroutine, give_back, turn
 
 CancelledError = engine.CancelledError
@@ -98,7 +98,7 @@ class Alternative(Composed, engine.Parked, Choice):
             if self._own and self._offers[i] is None:
                 if isinstance(self.guards[i], (Skip, Timer)):
                     yield turn()  # or a loop that polls would let nobody else run
-                v = happened(self.guards[i], v)
+                v = _happened(self.guards[i], v)
         return self.guards[i], v  # one block, as the tuple in channel.ReadEnd
 
     pri_select = select

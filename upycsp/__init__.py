@@ -22,7 +22,7 @@ except ImportError:
     raise ImportError("upycsp needs threads, and this MicroPython lacks _thread: use uapycsp")
 
 # A module, and the names that come from it. Texts take a third of the memory of a dictionary.
-_HOMES = (
+_attrs = (
     "upycsp.channel Channel poison_channel;upycsp.buffered BufferedChannel;"
     "upycsp.alternative Alternative;cspcore.choice Guard Skip Timer;"
     "upycsp.process process Parallel Sequence Spawn run run_CSP CSP;"
@@ -30,16 +30,17 @@ _HOMES = (
 )
 # What wait.load loads on demand.
 LATE = "upycsp.within TimeoutError;upycsp.timers At Every;upycsp.closing Closed"
-_GROUPS = "plugnplay meeting pool"
+# The first three of them are imported where nothing can be loaded on demand.
 _MODULES = (
-    _GROUPS + " aio aio_plugnplay aio_meeting aio_pool aio_bridge aio_counted aio_closing awaited"
-    " channel buffered counted alternative wait within timers closing virtual guards bridge"
+    "plugnplay meeting pool aio aio_plugnplay aio_meeting aio_pool aio_bridge aio_counted"
+    " aio_closing awaited channel buffered counted alternative wait within timers closing virtual"
+    " guards bridge"
 )
 
 
-def every(homes=_HOMES):
+def every(attr=_attrs):
     """The names of the library, without plugnplay."""
-    return [name for home in homes.split(";") for name in home.split()[1:]]
+    return [name for module in attr.split(";") for name in module.split()[1:]]
 
 
 def __getattr__(name):
@@ -48,15 +49,15 @@ def __getattr__(name):
     if name == "__all__":
         return every() + every(LATE) + ["plugnplay"]
     names = globals()
-    for homes in (_HOMES, LATE):
-        for home in homes.split(";"):
-            home = home.split()
-            if name in home:
-                if homes is LATE:
+    for attr in (_attrs, LATE):
+        for module in attr.split(";"):
+            module = module.split()
+            if name in module:
+                if attr is LATE:
                     from upycsp.wait import load
 
-                    load(home[0])
-                names[name] = value = getattr(__import__(home[0], None, None, (name,)), name)
+                    load(module[0])
+                names[name] = value = getattr(__import__(module[0], None, None, (name,)), name)
                 # Importing the file process.py has bound that name to the file.
                 if hasattr(names.get("process"), "Process"):
                     names["process"] = names["process"].process
@@ -73,6 +74,6 @@ except AttributeError:
     for name in every() + every(LATE):
         if name not in globals():
             __getattr__(name)
-    for name in _GROUPS.split():
+    for name in _MODULES.split()[:3]:
         __import__("upycsp." + name)
     __all__ = tuple(every() + every(LATE))

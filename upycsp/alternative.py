@@ -6,7 +6,7 @@
 """
 
 from cspcore.channel import POISON, READ
-from cspcore.choice import Choice, Guard, Skip, Timer, happened  # noqa: F401
+from cspcore.choice import Choice, Guard, Skip, Timer, _happened  # noqa: F401
 from uthreading.clock import Alarm
 from upycsp.wait import Given, lock, own
 
@@ -36,7 +36,7 @@ class Alternative(Choice):
                     self._next = i + 1 if i + 1 < len(self.guards) else 0
                 v, party = self.commit(i)
                 if self._own and self._offers[i] is None:
-                    v = happened(self.guards[i], v)
+                    v = _happened(self.guards[i], v)
             else:
                 me = self._begin()
         if i < 0:

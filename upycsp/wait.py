@@ -19,13 +19,12 @@ from cspcore.channel import Offer as BaseOffer
 _SLICE_MS = 5
 _NOTICE_S = 0.3
 _CPYTHON = sys.implementation.name == "cpython"
-_SMALL = 512 * 1024  # bytes of heap: memory is scarce
 _LOOK = 100  # slices between two looks of the watchdog
 look = None  # the watchdog, where the main thread has to call it
 
 lock = allocate_lock()
 _loading = allocate_lock()
-_LATE = ("cspcore.masked", "upycsp.counted", "upycsp.guards")  # what has no name among upycsp's
+LATE = ("cspcore.masked", "upycsp.counted", "upycsp.guards")  # what has no name among upycsp's
 offers = {}  # ident -> the thread's own offer; guarded by lock
 
 
@@ -157,11 +156,6 @@ def load(module):
         return __import__(module, None, None, ("*",))
 
 
-def _is_small():
-    free = getattr(gc, "mem_free", None)
-    return free is not None and free() + gc.mem_alloc() < _SMALL
-
-
 def load_all():
     """Load what threads may need, before the first is started.
 
@@ -173,9 +167,10 @@ def load_all():
     import upycsp
 
     names = upycsp.every()
-    if sys.platform != "esp32" and not _is_small():
+    n = 0 if _CPYTHON else gc.mem_free() + gc.mem_alloc()
+    if sys.platform != "esp32" and not 0 < n < 512 * 1024:  # bytes of heap
         names += upycsp.every(upycsp.LATE)
-        for name in _LATE:
+        for name in LATE:
             __import__(name)
         if "upycsp.aio" in sys.modules:
             __import__("upycsp.aio_counted")

@@ -6,8 +6,9 @@ FLASH is a folder, or a file: the image of a LittleFS, which is formatted if it 
 Unix port of MicroPython runs behind the port; this program adds what a board has: `/` is the
 flash, boot.py and main.py run at the start, Ctrl-D at a prompt is a soft reset (without main.py if
 the raw REPL asked for it), so is sys.exit() in main.py, Ctrl-C interrupts code that runs,
-machine.reset() starts anew, the heap has the ESP32's size, and sys.platform is not a PC's. With
---rom it has a partition for a ROMFS, mounted at /rom (in the heap, where a board has it in flash).
+machine.reset() starts anew, the heap has the ESP32's size, and sys.platform is an ESP32's. With
+--rom it has a partition for a ROMFS, mounted at /rom (in the heap, which is larger by it, where a
+board has it in flash).
 
 With --tied it does what is written to its stdin, line by line (see Board.command): its cable can
 be pulled, also after a number of bytes, or its power be lost at a number of writes to its flash.
@@ -68,7 +69,7 @@ def _boot(flash, is_image, rom, with_main, last_write):
             sys.exit()
 
     class System:
-        platform = "pty"
+        platform = "esp32"
 
         def __getattr__(self, name):
             return getattr(sys, name)
@@ -174,6 +175,8 @@ class Board:
             self._interrupt = wheel.SIGNAL
             self._command = [python, wheel.__file__]
         self.heap = heap
+        if rom:
+            self.heap = "%dK" % (int(heap.rstrip("K")) + os.path.getsize(rom) // 1024)
         self.log = log or (lambda text: None)
         self.host = self.pid = self.child = None
         self._last_write = 0

@@ -66,7 +66,7 @@ FAULTS = {
         "        return self._end(DEAD)\n",
     ),
     "a process that ends by poison poisons nothing": (
-        "uapycsp", "cspcore/process.py", "        forsake_ends(self._args, exception)\n",
+        "uapycsp", "cspcore/process.py", "        forsake(self._args, exception)\n",
         "        pass\n",
     ),
     "ends in lists are not poisoned": (
