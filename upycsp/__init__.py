@@ -33,8 +33,8 @@ LATE = "upycsp.within TimeoutError;upycsp.timers At Every;upycsp.closing Closed"
 # The first three of them are imported where nothing can be loaded on demand.
 _MODULES = (
     "plugnplay meeting pool aio aio_plugnplay aio_meeting aio_pool aio_bridge aio_counted"
-    " aio_closing awaited channel buffered counted alternative wait within timers closing virtual"
-    " guards bridge"
+    " aio_closing aio_extended awaited channel buffered counted extended alternative wait within"
+    " timers closing virtual guards bridge"
 )
 
 

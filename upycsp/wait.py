@@ -24,7 +24,8 @@ look = None  # the watchdog, where the main thread has to call it
 
 lock = allocate_lock()
 _loading = allocate_lock()
-LATE = ("cspcore.masked", "upycsp.counted", "upycsp.guards")  # what has no name among upycsp's
+# What has no name among upycsp's.
+LATE = ("cspcore.masked", "upycsp.counted", "upycsp.extended", "upycsp.guards")
 offers = {}  # ident -> the thread's own offer; guarded by lock
 
 
@@ -173,7 +174,8 @@ def load_all():
         for name in LATE:
             __import__(name)
         if "upycsp.aio" in sys.modules:
-            __import__("upycsp.aio_counted")
+            for name in ("upycsp.aio_counted", "upycsp.aio_extended"):
+                __import__(name)
     for name in names:
         getattr(upycsp, name)
     if sys.platform != "esp32" and not _CPYTHON:
