@@ -31,7 +31,7 @@ import upycsp  # noqa: E402
 
 uthreading._load_all()
 from uthreading import clock, kept, thread  # noqa: E402
-from upycsp import aio, channel, counted, meeting, plugnplay, wait  # noqa: E402, F401
+from upycsp import aio, channel, counted, extended, meeting, plugnplay, wait  # noqa: E402, F401
 
 wait.load_all()
 from cspcore import verify  # noqa: E402, F401
