@@ -484,7 +484,7 @@ async def test_an_extended_read_is_used_once_and_stands_nowhere_else():
     assert sentence(e.value)
     await join(h)
     with raises(TypeError):
-        csp.Alternative(ch.read.extended())
+        csp.Alternative(ch.read.extended())  # pyright: ignore
     with raises(TypeError):
         await par(ch.read.extended())
     assert idle(ch)

@@ -145,6 +145,13 @@ def held_beside_a_select(w):
     w.at_end(lambda: w.expect(chosen == [bool(r.read)], "chosen: %r, read: %r" % (chosen, r.read)))
 
 
+def interrupts(p, w, name, late):
+    for _ in range(3):
+        if w.interrupt(name, late):
+            break
+        w.channels["a"].queue_len()
+
+
 MOMENTS = [("asleep", (False,)), ("woken", (True,))]
 
 
@@ -168,7 +175,7 @@ def held_and_interrupted(w, late):
 
     w.thread("w", survives)
     w.thread("r", holds)
-    w.thread("i", lambda p: [w.interrupt("w", late) or w.channels["a"].queue_len() for _ in range(3)])
+    w.thread("i", interrupts, w, "w", late)
     w.must_end()
 
 
@@ -186,6 +193,6 @@ def held_by_one_who_is_interrupted(w, late):
 
     w.thread("w", lambda p: w.channels["a"].write(1))
     w.thread("r", holds)
-    w.thread("i", lambda p: [w.interrupt("r", late) or w.channels["a"].queue_len() for _ in range(3)])
+    w.thread("i", interrupts, w, "r", late)
     w.must_end()
     w.at_end(lambda: w.expect(1 in log, "%r" % log))

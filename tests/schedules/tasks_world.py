@@ -91,7 +91,7 @@ class World:
 
     def exact(self):
         """Whether nobody was cancelled: then a writer stays for as long as the block does."""
-        return not any([p.cancels for p in self.processes])
+        return not any(p.cancels for p in self.processes)
 
     def let_go(self, p, op, chosen):
         """The operation of a process has ended well."""
