@@ -7,8 +7,8 @@ WD = ("write", "d")
 R2 = ("select", R, RD)
 W2 = ("select", W, WD)
 BOTH = ("select", R, W)
-H = ("hold", "c", ("sleep", 5))
-HD = ("hold", "d", ("sleep", 5))
+H = ("hold", "c", ("turn",))
+HD = ("hold", "d", ("turn",))
 
 
 def on(capacity, **processes):

@@ -19,7 +19,7 @@ Actions (values to write are made up: the process's name and a number):
     ("spawn", [..])        a child in the background, then waits for it
     ("limit", ms, [..])    a child with a time limit
     ("keep", action, ..)   goes on with the next action when these are cancelled
-    ("sleep", ms)  ("fail",)
+    ("sleep", ms)  ("turn",)  ("fail",)
 
 What happens is noted down in the words of tasks_check.
 """
@@ -29,6 +29,7 @@ import uapycsp as csp
 from cspcore.channel import DEAD
 from histories import CANCELLED, POISON
 from tasks_check import Failure, conserve, follow
+from uapycsp.wait import coroutine, turn
 from ufuture.loop import engine
 
 try:
@@ -43,6 +44,12 @@ def running_task():
         return current_task()
     except RuntimeError:
         return None
+
+
+@coroutine
+def others_first():
+    """Those who are ready go first."""
+    yield turn()
 
 
 class Failed(Exception):
@@ -281,6 +288,8 @@ class Process:
             await self.each(action[1])
         elif kind == "hold":
             await self.hold(action[1], action[2:])
+        elif kind == "turn":
+            await others_first()
         elif kind == "sleep":
             await engine.sleep_ms(action[1])
         elif kind == "fail":
