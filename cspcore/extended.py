@@ -110,6 +110,8 @@ class Extended(Offer):
 
     def met_by(self, group, offer, value):
         """An operation of a Group that is posted meets it. Returns whom to wake."""
+        offer.alt = group
+        offer.value = TAKEN  # these two may need memory: nothing has happened till then
         self.alone()
         self.value = value
         self.hold.keep_part(offer, group)
