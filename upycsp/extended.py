@@ -32,6 +32,7 @@ class Extended(extended.Extended):
         extended.Extended.__init__(self, end, _Hold, Channel)
         self._me = None  # the offer of the thread that waits
         self._writer = None  # the offer of the thread that it has met
+        self.wake = self._wake  # made here: there may be no memory for it when somebody writes
 
     def __enter__(self):
         with lock:
@@ -89,8 +90,8 @@ class Extended(extended.Extended):
 
     # Not under lock, or if nobody is held
 
-    def wake(self):
-        """Wake the reader; who has written to it stays until the block ends."""
+    def _wake(self):
+        # Wakes the reader; who has written to it stays until the block ends.
         me = self._writer
         self._me.wake()
         if me is None:
