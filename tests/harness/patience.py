@@ -14,10 +14,13 @@ def crowding():
     """By how many times the machine has more to do than it has processors; at least 1."""
     try:
         load = os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return 1
+    try:
         with open("/proc/loadavg") as f:  # the average lags: those that want to run just now
             load = max(load, int(f.read().split()[3].split("/")[0]))
-    except (AttributeError, OSError):
-        load = 1
+    except OSError:
+        pass
     return max(1, load / (os.cpu_count() or 1))
 
 
