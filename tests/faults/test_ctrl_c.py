@@ -17,6 +17,7 @@ import time
 import pytest
 from board import wheel
 from harness import interpreters
+from harness.patience import Patience
 
 from faults import support
 
@@ -38,7 +39,8 @@ def threads_of(pid):
 def wait_until_asleep(pid):
     """Until no thread of a process runs, and its main one has slept for 50 ms at a stretch."""
     after = {}
-    for _ in range(400):
+    patience = Patience(20)
+    while patience.left() > 0:
         try:
             before = threads_of(pid)
             time.sleep(0.05)
@@ -73,7 +75,7 @@ def interrupt(words, number, seed, ready=lambda pid: None, longest=0.02):
                 time.sleep(moments.random() * longest)
                 os.kill(process.pid, number)
             elif not line:
-                return process.wait(10), [text for text in said if text not in ("GO", "OK")]
+                return process.wait(60), [text for text in said if text not in ("GO", "OK")]
     except support.Silent:
         process.send_signal(signal.SIGABRT)  # CPython says then where each thread is
         raise support.Silent(process.stdout.read().decode("utf-8", "replace")[-4000:])
