@@ -58,52 +58,16 @@ class VirtualClock:
 
     def run_group(self, group, processes):
         """As process.run_group, by this clock."""
-        place = self._begin()
+        turns = Turns(self)
         try:
+            _begin(turns)
             return _process.run_group(group, processes)
         finally:
-            self._end(place)
-
-    def _begin(self):
-        global _turns
-        with lock:
-            if _turns is not None:
-                raise RuntimeError("a virtual clock runs already")
-            if _process._runs:
-                raise RuntimeError("a run goes on already, and in real time")
-            me = own()
-            ticks = self.ticks_ms
-            turns = Turns(self)
-            place = Place(turns, me.wait, me.wake)
-            place.held = turns.out = 1
-            place.take(me)
-            _turns = turns
-            timers.engine.ticks_ms = ticks
-            Process.start = _start_in_line
-            Process._enter = _enter_by_turns
-            Process._tell = _tell_by_turns
-            Alternative.arm = _arm_virtual
-            _process._look = _look_and_nudge
-            _process._abandon = _end_and_abandon
-        return place
-
-    def _end(self, place):
-        global _turns
-        turns = place.turns
-        with lock:
-            _process._abandon = _abandon
-            _process._look = _look
-            Alternative.arm = _arm
-            Process._tell = _tell
-            Process._enter = _enter
-            Process.start = _start
-            timers.engine.ticks_ms = ticks_ms
-            _turns = None
-            place.restore()
-            for alarm in turns.alarms:
-                alarm.go_on(self._now)
-            turns.alarms = ()
-        turns.end()
+            try:
+                _end(turns)
+            except KeyboardInterrupt:  # it came in the midst of that
+                _end(turns)
+                raise
 
     def jump(self, now):
         """On to a time that is not before now_ms()."""
@@ -115,11 +79,54 @@ class VirtualClock:
         self._now = now
 
 
+def _begin(turns):
+    global _turns
+    with lock:
+        if _turns is not None:
+            raise RuntimeError("a virtual clock runs already")
+        if _process._runs:
+            raise RuntimeError("a run goes on already, and in real time")
+        me = own()
+        ticks = turns.clock.ticks_ms
+        turns.place = place = Place(turns, me.wait, me.wake)
+        place.held = turns.out = 1
+        place.take(me)
+        _turns = turns
+        timers.engine.ticks_ms = ticks
+        Process.start = _start_in_line
+        Process._enter = _enter_by_turns
+        Process._tell = _tell_by_turns
+        Alternative.arm = _arm_virtual
+        _process._look = _look_and_nudge
+        _process._abandon = _end_and_abandon
+
+
+def _end(turns):
+    global _turns
+    with lock:
+        if turns.place is not None:
+            turns.place.restore()
+        if _turns is turns:
+            _process._abandon = _abandon
+            _process._look = _look
+            Alternative.arm = _arm
+            Process._tell = _tell
+            Process._enter = _enter
+            Process.start = _start
+            timers.engine.ticks_ms = ticks_ms
+            now = turns.clock.now_ms()
+            while turns.alarms:
+                turns.alarms.pop(0).go_on(now)
+            _turns = None
+    turns.end()
+
+
 class Turns:
     """Whose turn it is, in one run."""
 
     def __init__(self, clock):
         self.clock = clock
+        self.place = None  # that of the thread that called run
         self.alarms = []  # those armed, by `due`, equal ones by when they were armed
         self.lock = allocate_lock()  # guards all that follows, and the places
         self.out = 0  # how many turns were given and not given back
@@ -294,10 +301,13 @@ class Place:
         turns = self.turns
         with turns.lock:
             self._left = True
-            if self.in_line and not turns.over:
+            in_line = self.in_line and not turns.over
+            if in_line:
                 turns.leave_line(self)
             turns.out -= self.held
             self.held = 0
+        if in_line:
+            self.rouse()  # its thread may have been started all the same
         turns.pass_on()
 
 

@@ -307,8 +307,8 @@ FAULTS = {
     "alarms of virtual time are forgotten at its end": (
         "virtual_with_a_rest",
         VIRTUAL,
-        "                alarm.go_on(self._now)\n",
-        "                pass\n",
+        "                turns.alarms.pop(0).go_on(now)\n",
+        "                turns.alarms.pop(0)\n",
     ),
     "a full buffer keeps the wrong value": (
         "overflow_keep_oldest",
