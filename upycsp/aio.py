@@ -319,9 +319,10 @@ class Spawn(_plain.Spawn, Awaitable):
     _await = join
 
 
-def run(*processes):
+def run(*processes, clock=None):
     """As upycsp's; also takes coroutines."""
-    return _plain.run_group(Parallel(*[_as_process(p) for p in processes]), processes)
+    runs = _plain.run_group if clock is None else clock.run_group
+    return runs(Parallel(*[_as_process(p) for p in processes]), processes)
 
 
 run_CSP = CSP = run
