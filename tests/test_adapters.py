@@ -2,7 +2,7 @@
 
 import socket
 
-from ufuture_support import MICROPYTHON, asyncio, raises, sleep_ms, until
+from ufuture_support import MICROPYTHON, asyncio, raises, sleep_ms, ticks_ms, until
 
 from uapycsp import Alternative, BufferedChannel, Channel, Spawn, Timer, process, run
 from uapycsp.adapters import FromStream, LineServer, PinEvents, Samples, TimerTicks, ToStream
@@ -316,22 +316,24 @@ def test_a_stream_takes_what_is_read():
 
 
 def free_port():
-    s = socket.socket()
-    s.bind(socket.getaddrinfo("127.0.0.1", 0)[0][-1])
-    if MICROPYTHON:
-        for port in range(42000, 42999):
-            s.close()
-            s = socket.socket()
-            try:
-                s.bind(socket.getaddrinfo("127.0.0.1", port)[0][-1])
-            except OSError:
-                continue
-            break
+    if not MICROPYTHON:
+        s = socket.socket()
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
         s.close()
         return port
-    port = s.getsockname()[1]
-    s.close()
-    return port
+    # Another run of the tests may look for one at the same time.
+    first = 20000 + ticks_ms() % 10000
+    for port in range(first, first + 1000):
+        s = socket.socket()
+        try:
+            s.bind(socket.getaddrinfo("127.0.0.1", port)[0][-1])
+            return port
+        except OSError:
+            pass
+        finally:
+            s.close()
+    raise OSError("no port is free")
 
 
 @process

@@ -170,7 +170,8 @@ def test_the_tool_tells_both_sizes_of_words_and_what_fits(web, capsys):
         # Room that lists have too much of differs.
         assert 0.4 < int(row[-1]) / int(row[0]) < 0.6, row
     for statement in memory.IMPORTS:
-        wide, narrow, compiled = [int(cell) for cell in cells(output, statement)]
+        wide, narrow, compiled, least = [int(cell) for cell in cells(output, statement)]
+        assert wide < least * 1024
         assert wide > compiled > 1000 and narrow > compiled
         assert wide > narrow or wide < 3000  # of a bare package most is text
     begun = int(cells(output, "in use before, asyncio loaded")[0])
@@ -212,6 +213,13 @@ def test_a_benchmark_that_fails_is_one_sentence(monkeypatch, capsys):
     assert memory.main([]) == 1
     said = capsys.readouterr().err
     assert said.startswith("MicroPython failed: ") and said.count("\n") == 1
+
+
+@needs_micropython
+@pytest.mark.parametrize("lib", memory.LIBS)
+def test_the_largest_module_is_compiled_first(lib):
+    # Compiled last it needs 155 KB and 169 KB.
+    assert memory.fits(["-c", memory.FIVE.format(lib)], "130K")
 
 
 @needs_micropython

@@ -32,7 +32,7 @@ VERSIONS = {
 
 # What rests on asyncio of a later version.
 LATER = {
-    "1.18": ("test_virtual", "test_other_guards"),
+    "1.18": ("test_virtual", "test_virtual_tasks", "test_other_guards"),
 }
 LATER_EVENTS = "an event of the stand-in for old asyncio keeps who waits elsewhere"
 OLD_GATHER = "asyncio's own gather, when it is cancelled, cancels one of its tasks here"

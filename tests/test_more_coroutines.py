@@ -466,3 +466,57 @@ def test_an_interrupt_while_a_run_waits_for_what_it_cancels_is_one():
     with raises(KeyboardInterrupt):
         run(begins())
     assert events == ["ended"]
+
+
+def test_a_run_whose_loop_cannot_begin_starts_nothing():
+    if not MICROPYTHON:
+        raise SkipTest("CPython closes what has not begun")
+    core = engine.core
+    begins_loop = core.run_until_complete
+    started = []
+
+    @process
+    async def starts():
+        started.append("started")
+
+    def fails_before(main):
+        core.run_until_complete = begins_loop
+        raise MemoryError("none for the loop")
+
+    def fails_as_it_resumes(main):
+        core.run_until_complete = begins_loop
+        queue = core._task_queue
+        core.cur_task = (queue.pop if hasattr(queue, "pop") else queue.pop_head)()
+        assert core.cur_task is main
+        raise KeyboardInterrupt
+
+    for fails, exception in (fails_before, MemoryError), (fails_as_it_resumes, KeyboardInterrupt):
+        renew_loop()
+        core.run_until_complete = fails
+        with raises(exception):
+            run(starts())
+        assert started == [] and not engine.is_running()
+        assert run(starts()) is None
+        assert started == ["started"]
+        del started[:]
+    renew_loop()
+
+
+def test_an_interrupt_when_all_have_just_ended_leaves_nobody_to_be_resumed():
+    if not MICROPYTHON:
+        raise SkipTest("a loop ends with its run on CPython")
+
+    async def interrupts():
+        raise KeyboardInterrupt
+
+    @process
+    async def ends():
+        await sleep_ms(1)  # so that asyncio resumes it, and the driver is in no round
+        asyncio.create_task(interrupts())
+
+    renew_loop()
+    with raises(KeyboardInterrupt):
+        run(ends())
+    assert not engine._ready
+    assert engine.core._task_queue.peek() is None
+    renew_loop()

@@ -69,6 +69,34 @@ async def operating(op, kind, coro):
     return t
 
 
+async def held_up(kind, make, ms=20):
+    """An Operation, and the task of make(it), which waits for it within ms.
+
+    The loop has been held up until that has passed: it has not noticed yet.
+    """
+    while True:
+        op = Operation()
+        start = ticks_ms()
+        t = await operating_or_ended(op, kind, make(op))
+        if ticks_diff(ticks_ms(), start) < ms:
+            block_ms(ms + 10)
+            return op, t
+        await stood_still(t)
+
+
+async def operating_or_ended(op, kind, coro):
+    t = kind(coro)
+    await until(lambda: op.waits or t.ends)
+    return t
+
+
+async def stood_still(t):
+    # The machine has, and the limit may have been noticed: once more.
+    if not t.ends:
+        t.cancel()
+    await until(lambda: t.ends)
+
+
 async def value(v):
     return v
 
@@ -364,16 +392,14 @@ async def test_a_completed_operation_wins_over_its_timeout():
     # The loop is held up until the limit has passed as well.
     for kind in KINDS:
         for rest in (0, 1):
-            op = Operation()
 
-            async def operates():
+            async def operates(op):
                 v = await op.wait()
                 if rest:
                     await behind()
                 return v
 
-            t = await operating(op, kind, wait_for_ms(operates(), 20))
-            block_ms(30)
+            op, t = await held_up(kind, lambda op: wait_for_ms(operates(op), 20))
             op.finish("v")
             assert await t.end() == "v"
             assert op.given_back == [] and op.withdrawn == 0
@@ -381,49 +407,54 @@ async def test_a_completed_operation_wins_over_its_timeout():
 
 async def test_a_completed_operation_wins_from_within_an_owned_task_too():
     # Whoever completes it runs in a round of the driver, not in asyncio's.
+    async def finishes(op, begin, started):
+        await begin
+        if ticks_diff(ticks_ms(), started) >= 20:
+            return False
+        block_ms(30)
+        op.finish("v")
+        return True
+
     for kind in KINDS:
-        op, start = Operation(), Future()
-
-        async def finishes():
-            await start
-            block_ms(30)
-            op.finish("v")
-
-        f = Outcome(finishes())
-        t = await operating(op, kind, wait_for_ms(op.wait(), 20))
-        start.set_result(None)
+        while True:
+            op, begin = Operation(), Future()
+            f = Outcome(finishes(op, begin, ticks_ms()))
+            t = await operating_or_ended(op, kind, wait_for_ms(op.wait(), 20))
+            begin.set_result(None)
+            if await f.end():
+                break
+            await stood_still(t)
         assert await t.end() == "v"
-        await f.end()
         assert op.given_back == []
 
 
 async def test_an_asyncio_event_that_was_set_wins_over_the_timeout():
+    async def waits(op, event):
+        op.waits = True  # as far as `held_up` is concerned
+        await event.wait()
+        return "set"
+
     for kind in KINDS:
-        event = asyncio.Event()
-        begun = []
+        events = []
 
-        async def waits():
-            begun.append(True)
-            await event.wait()
-            return "set"
+        def make(op):
+            events.append(asyncio.Event())
+            return wait_for_ms(waits(op, events[-1]), 20)
 
-        t = kind(wait_for_ms(waits(), 20))
-        await until(lambda: begun)
-        block_ms(30)
-        event.set()
+        op, t = await held_up(kind, make)
+        events[-1].set()
         assert await t.end() == "set"
 
 
 async def test_who_waits_once_more_after_the_limit_is_cancelled():
     for kind in KINDS:
-        first, second = Operation(), Operation()
+        second = Operation()
 
-        async def both():
+        async def both(first):
             await first.wait()
             await second.wait()
 
-        t = await operating(first, kind, wait_for_ms(both(), 20))
-        block_ms(30)
+        first, t = await held_up(kind, lambda op: wait_for_ms(both(op), 20))
         first.finish("v")
         with raises(TimeoutError):
             await t.end()
@@ -536,9 +567,7 @@ async def test_the_value_of_what_has_ended_is_not_lost_by_a_cancel():
 async def test_a_cancel_together_with_the_timeout_is_a_cancellation():
     # In the tick of the limit: before it is noticed, and while the operation is being ended.
     for kind in KINDS:
-        op = Operation()
-        t = await operating(op, kind, wait_for_ms(op.wait(), 20))
-        block_ms(30)
+        op, t = await held_up(kind, lambda op: wait_for_ms(op.wait(), 20))
         t.cancel()
         with raises(CancelledError):
             await t.end()
@@ -575,9 +604,7 @@ async def test_a_cancel_in_every_step_after_the_limit_is_a_cancellation():
     # The steps that wait_for takes after the limit, one after another.
     for kind in KINDS:
         for steps in range(6):
-            op = Operation()
-            t = await operating(op, kind, wait_for_ms(op.wait(), 10))
-            block_ms(15)
+            op, t = await held_up(kind, lambda op: wait_for_ms(op.wait(), 10), 10)
             for _ in range(steps):
                 await sleep_ms(0)
             before = t.ends
@@ -597,15 +624,13 @@ async def test_a_cancel_in_every_step_after_the_limit_is_a_cancellation():
 async def test_a_cancel_after_a_completion_in_every_step_loses_nothing():
     for kind in KINDS:
         for steps in range(6):
-            op = Operation()
             got = []
 
-            async def takes():
+            async def takes(op):
                 got.append(await wait_for_ms(op.wait(), 10))
                 await sleep_ms(LONG)
 
-            t = await operating(op, kind, takes())
-            block_ms(15)
+            op, t = await held_up(kind, takes, 10)
             op.finish("v")
             for _ in range(steps):
                 await sleep_ms(0)

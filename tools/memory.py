@@ -180,6 +180,29 @@ def imported(statement, packages=ROOT):
         return [int(word) for word in output.split()]
 
 
+def fits(words, heap):
+    """True where MicroPython ends well with such a heap, False where it has no memory."""
+    try:
+        micropython(words, heap)
+    except Failed as er:
+        if "MemoryError" not in str(er):
+            raise
+        return False
+    return True
+
+
+def least(statement):
+    """The heap in KB that the import takes from source, with what compiling needs meanwhile."""
+    low, high = 16, 1024  # in 16 not even the smallest module is compiled
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(["-c", statement], "{}K".format(middle)):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
 def sources():
     """What boards get, by path."""
     paths = firmware_mpy.sources((*PACKAGES, "benchmarks", "config.py"))
@@ -242,25 +265,19 @@ def heapsize(total):
 
 def most(heap, where, likely):
     """How many processes wait in a heap and then end, all on "one" channel or on one "each"."""
-
-    def fits(n):
-        try:
-            micropython([str(path), str(n), where], heap)
-        except Failed as er:
-            if "MemoryError" not in str(er):
-                raise
-            return False
-        return True
-
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "fits.py"
         path.write_text(_FITS)
+
+        def fit(n):
+            return fits([str(path), str(n), where], heap)
+
         low, high = 0, likely + 16
-        while fits(high):
+        while fit(high):
             low, high = high, high * 2
         while high - low > 1:
             middle = (low + high) // 2
-            if fits(middle):
+            if fit(middle):
                 low = middle
             else:
                 high = middle
@@ -318,9 +335,10 @@ def show_imports(found, web):
     rows = []
     for statement in IMPORTS:
         narrow = [web[kind][statement] for kind in ("imports", "compiled")] if web else [None] * 2
-        rows.append((statement, found[statement][0], *narrow))
-    table("Bytes of heap that an import takes in a fresh interpreter; asyncio is not counted",
-          ("", "64 bits", "32 bits", "as .mpy"), rows)
+        rows.append((statement, found[statement][0], *narrow, least(statement)))
+    table("Bytes of heap that an import takes in a fresh interpreter; asyncio is not counted.\n"
+          "And the least heap in which it can be compiled, with asyncio and words of 64 bits",
+          ("", "64 bits", "32 bits", "as .mpy", "least heap, KB"), rows)
 
 
 def show_room(wide, web, by_lib, tries):

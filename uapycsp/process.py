@@ -609,3 +609,7 @@ async def _end_interrupted():
             for p in alive.each():
                 p.cancel()
         await engine.sleep_ms(10)
+    # The main task may have been woken before the interrupt: asyncio gets it from the driver in
+    # the first of these turns, and lets it end in the second.
+    for _ in range(2):
+        await engine.sleep_ms(0)

@@ -653,10 +653,15 @@ def run(coro, after=None):
     global _alive, _runner
     _runner = _thread and _thread.get_ident()
     _alive = 0  # what an interrupted run left behind does not count
-    ended = [False]
+    ended = [None]  # False from its beginning on
+    main = None
     try:
-        return core.run_until_complete(core.create_task(_note(coro, ended)))
+        main = core.create_task(_note(coro, ended))
+        return core.run_until_complete(main)
     except BaseException as er:
+        if ended[0] is None and main is not None:
+            core.cur_task = None
+            main.cancel()  # the loop may still have it, and what has not begun is not to begin now
         if after is None or ended[0] and isinstance(er, _ENDS):
             raise
         # An interrupt, maybe in the middle of what can't be done by halves: then this fails, too;
@@ -686,6 +691,7 @@ def _has_run(task, interrupt):
 
 
 async def _note(coro, ended):
+    ended[0] = False
     try:
         return await coro
     finally:

@@ -22,14 +22,13 @@ except ImportError:
     raise ImportError("upycsp needs threads, and this MicroPython lacks _thread: use uapycsp")
 
 # A module, and the names that come from it. Texts take a third of the memory of a dictionary.
-_attrs = (
+_HOMES = (
     "upycsp.channel Channel poison_channel;upycsp.buffered BufferedChannel;"
     "upycsp.alternative Alternative;cspcore.choice Guard Skip Timer;"
     "upycsp.process process Parallel Sequence Spawn run run_CSP CSP;"
-    "cspcore.errors PoisonException ChannelPoisonException RetireException DeadlockError"
+    "cspcore.errors PoisonException ChannelPoisonException RetireException DeadlockError;"
+    "upycsp.within TimeoutError;upycsp.timers At Every;upycsp.closing Closed"
 )
-# What wait.load loads on demand.
-LATE = "upycsp.within TimeoutError;upycsp.timers At Every;upycsp.closing Closed"
 # The first three of them are imported where nothing can be loaded on demand.
 _MODULES = (
     "plugnplay meeting pool aio aio_plugnplay aio_meeting aio_pool aio_bridge aio_counted"
@@ -38,30 +37,29 @@ _MODULES = (
 )
 
 
-def every(attr=_attrs):
+def every():
     """The names of the library, without plugnplay."""
-    return [name for module in attr.split(";") for name in module.split()[1:]]
+    return [name for home in _HOMES.split(";") for name in home.split()[1:]]
 
 
 def __getattr__(name):
     if name == "_lazy":
         return True
     if name == "__all__":
-        return every() + every(LATE) + ["plugnplay"]
+        return every() + ["plugnplay"]
     names = globals()
-    for attr in (_attrs, LATE):
-        for module in attr.split(";"):
-            module = module.split()
-            if name in module:
-                if attr is LATE:
-                    from upycsp.wait import load
+    for home in _HOMES.split(";"):
+        home = home.split()
+        if name in home:
+            # Compiled last, the largest module would need 68 KB more of heap.
+            __import__("upycsp.process")
+            from upycsp.wait import load
 
-                    load(module[0])
-                names[name] = value = getattr(__import__(module[0], None, None, (name,)), name)
-                # Importing the file process.py has bound that name to the file.
-                if hasattr(names.get("process"), "Process"):
-                    names["process"] = names["process"].process
-                return value
+            names[name] = value = getattr(load(home[0]), name)
+            # Importing the file process.py has bound that name to the file.
+            if hasattr(names.get("process"), "Process"):
+                names["process"] = names["process"].process
+            return value
     if name in _MODULES.split():
         return __import__("upycsp." + name, None, None, ("*",))
     raise AttributeError(name)
@@ -71,9 +69,9 @@ def __getattr__(name):
 try:
     __import__("upycsp")._lazy
 except AttributeError:
-    for name in every() + every(LATE):
+    for name in every():
         if name not in globals():
             __getattr__(name)
     for name in _MODULES.split()[:3]:
         __import__("upycsp." + name)
-    __all__ = tuple(every() + every(LATE))
+    __all__ = tuple(every())

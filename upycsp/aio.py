@@ -322,15 +322,17 @@ class Spawn(_plain.Spawn, Awaitable):
     _await = join
 
 
-def run(*processes):
+def run(*processes, clock=None):
     """As upycsp's; also takes coroutines."""
-    return _plain.run_group(Parallel(*[_as_process(p) for p in processes]), processes)
+    runs = _plain.run_group if clock is None else clock.run_group
+    return runs(Parallel(*[_as_process(p) for p in processes]), processes)
 
 
 run_CSP = CSP = run
 
 
 _GROUPS = ("plugnplay", "meeting", "pool")
+_SAME = ("virtual", "guards", "timers", "TimeoutError", "At", "Every")  # as in upycsp
 
 
 def __getattr__(name):
@@ -338,14 +340,14 @@ def __getattr__(name):
         return __import__("upycsp.aio_" + name, None, None, ("*",))
     if name == "Closed":
         return __getattr__("closing").Closed
-    if name in ("timers", "virtual", "guards") or name in _upycsp.every(_upycsp.LATE):
+    if name in _SAME:
         return getattr(_upycsp, name)
     raise AttributeError(name)
 
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets them at once.
 if not hasattr(_upycsp, "_lazy"):
-    for _name in ["timers"] + list(_GROUPS) + _upycsp.every(_upycsp.LATE):
+    for _name in _SAME[2:] + _GROUPS:
         globals()[_name] = __getattr__(_name)
 
 if _plain._loaded:  # processes have started already: what `load_all` loads of this comes now

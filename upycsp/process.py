@@ -606,13 +606,16 @@ class Spawn:
                 me.retire()
 
 
-def run(*processes):
+def run(*processes, clock=None):
     """Run a process (its value), or several in parallel (their list). Also inside a process.
+
+    clock: a VirtualClock, to run by its time.
 
     Raises what the first of them, or one spawned that nobody asked about, raised; DeadlockError
     when all wait for one another.
     """
-    return run_group(Parallel(*[as_process(p) for p in processes]), processes)
+    runs = run_group if clock is None else clock.run_group  # AttributeError if it is no clock
+    return runs(Parallel(*[as_process(p) for p in processes]), processes)
 
 
 run_CSP = CSP = run

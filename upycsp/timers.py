@@ -1,7 +1,15 @@
 """Timers, and the ticks they count: ms that start anywhere and go round, as MicroPython's."""
 
-import uthreading.clock as engine
 from cspcore import timers
+from uthreading import clock
+
+
+class engine:
+    # A clock of its own: a virtual one has other ticks than the alarms of uthreading.
+    ticks_ms = clock.ticks_ms
+    ticks_add = clock.ticks_add
+    ticks_diff = clock.ticks_diff
+
 
 ticks_add = engine.ticks_add
 ticks_diff = engine.ticks_diff

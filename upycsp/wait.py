@@ -8,7 +8,6 @@ an offer is WAITING until it is queued to write or its read is paired; its threa
 A thread that is interrupted when it was chosen already leaves its offer, and gets another.
 """
 
-import gc
 import sys
 from _thread import allocate_lock, get_ident
 
@@ -24,6 +23,7 @@ look = None  # the watchdog, where the main thread has to call it
 
 lock = allocate_lock()
 _loading = allocate_lock()
+_loader = None  # the ident of the thread that holds it
 # What has no name among upycsp's.
 LATE = ("cspcore.masked", "upycsp.counted", "upycsp.extended", "upycsp.guards")
 offers = {}  # ident -> the thread's own offer; guarded by lock
@@ -153,31 +153,36 @@ def wake_chain(party):
 
 def load(module):
     """Load a module that is loaded late, by whichever thread needs it first."""
-    with _loading:
+    global _loader
+    me = get_ident()
+    if _loader == me:  # what is being loaded asks for this
         return __import__(module, None, None, ("*",))
+    with _loading:
+        _loader = me
+        try:
+            return __import__(module, None, None, ("*",))
+        finally:
+            _loader = None
 
 
 def load_all():
     """Load what threads may need, before the first is started.
 
     Loading a module in one thread while another asks for it fails, or worse where there is no GIL.
-    Where memory is not scarce, that is also what operations load when they first need it, under a
-    lock; and of plugnplay all, which is much, only if it is used and where nothing (a GIL,
-    CPython's locks) helps.
+    Where memory is scarce, though, it is loaded under a lock when it is first needed. All of
+    plugnplay, which is much, is loaded only if it is used and nothing (a GIL, CPython's locks)
+    helps.
     """
-    import upycsp
+    if kept.loads_early:
+        import upycsp
 
-    names = upycsp.every()
-    n = 0 if _CPYTHON else gc.mem_free() + gc.mem_alloc()
-    if sys.platform != "esp32" and not 0 < n < 512 * 1024:  # bytes of heap
-        names += upycsp.every(upycsp.LATE)
+        for name in upycsp.every():
+            getattr(upycsp, name)
         for name in LATE:
             __import__(name)
         if "upycsp.aio" in sys.modules:
             for name in ("upycsp.aio_counted", "upycsp.aio_extended"):
                 __import__(name)
-    for name in names:
-        getattr(upycsp, name)
     if sys.platform != "esp32" and not _CPYTHON:
         for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
             getattr(sys.modules.get(name), "*", None)  # its __getattr__ loads all then

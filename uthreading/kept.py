@@ -14,6 +14,7 @@ Invariants:
 """
 
 import _thread
+import gc
 import sys
 import time
 from _thread import allocate_lock, get_ident
@@ -37,8 +38,10 @@ _idle_count = 0
 _count = 0
 _stack = 0  # the size now asked for; 0: the port's default
 _start_new_thread = _thread.start_new_thread
-# A thread must not load modules where nothing else (a GIL) makes that safe.
-_unloaded = sys.platform != "esp32"
+# A thread must not load modules where nothing else (a GIL) makes that safe: they are loaded before
+# the first is started. An ESP32 has a GIL; and a heap below 512 KB has no room for all of them.
+loads_early = sys.platform != "esp32" and (_CPYTHON or gc.mem_free() + gc.mem_alloc() >= 0x80000)
+_unloaded = loads_early
 
 # A main thread blocked on a lock cannot be interrupted on a board: there it polls.
 _main_polls = not _CPYTHON and sys.platform not in ("linux", "darwin", "win32")

@@ -9,8 +9,9 @@ import select
 import subprocess
 import sys
 import threading
-import time
 import tty
+
+from harness.patience import Patience
 
 BOARD = pathlib.Path(__file__).with_name("board.py")
 
@@ -30,12 +31,12 @@ class Terminal:
 
     def until(self, wanted, seconds=120):
         """Reads until the wanted text came; returns all up to its end."""
-        deadline = time.monotonic() + seconds
+        patience = Patience(seconds)
         while wanted not in self.text:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self._fd], [], [], left)[0]:
+            if patience.left() <= 0:
                 raise AssertionError("no {!r} in {:.2000}".format(wanted, self.text[-2000:]))
-            self.text += os.read(self._fd, 4096).decode("utf-8", "replace")
+            if select.select([self._fd], [], [], 0.2)[0]:
+                self.text += os.read(self._fd, 4096).decode("utf-8", "replace")
         found, self.text = self.text.split(wanted, 1)
         return found + wanted
 
@@ -105,7 +106,7 @@ class BoardProcess:
     def close(self):
         """Switches the board off; returns the exit status of its program."""
         self._process.stdin.close()
-        status = self._process.wait(10)
+        status = self._process.wait(60)
         self._reader.join()
         self._process.stdout.close()
         return status

@@ -1,13 +1,17 @@
 """Runs endless networks that are interrupted from outside: see test_ctrl_c.py.
 
-    ctrlc.py LIBRARY NETWORK TIMES POLL PATH..    says GO when it may be interrupted, then OK
+    ctrlc.py LIBRARY NETWORK TIMES HOW PATH..    says GO when it may be interrupted, then OK
+
+HOW is none, one or both of these words:
+    poll       the main thread of upycsp does as on a board
+    virtual    the network goes by a virtual clock
 
 Counts what the library sleeps from the interrupt on until `run` has raised it.
 """
 
 import sys
 
-LIBRARY, NAME, TIMES, POLL = sys.argv[1:5]
+LIBRARY, NAME, TIMES, HOW = sys.argv[1:5]
 sys.path[:1] = sys.argv[5:]
 __import__(LIBRARY)
 csp = sys.modules["csp"] = sys.modules[LIBRARY]
@@ -32,7 +36,7 @@ if LIBRARY == "uapycsp":
 else:
     from uthreading import kept
 
-    if POLL == "poll":
+    if "poll" in HOW:
         kept.poll_in_main(True)
     module = sys.modules["upycsp.process"]
     plain_abandon = module._abandon
@@ -61,6 +65,9 @@ def tell(text):
         sys.stdout.flush()
 
 
+options = {"clock": csp.virtual.VirtualClock()} if "virtual" in HOW else {}
+
+
 def once(network):
     processes, channels = network()
     del slept[:]
@@ -71,7 +78,7 @@ def once(network):
         try:
             if NAME != "deaf":
                 tell("GO")
-            csp.run(*processes)
+            csp.run(*processes, **options)
         except KeyboardInterrupt:
             ended = False
     except KeyboardInterrupt:  # in the handler

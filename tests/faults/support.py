@@ -6,6 +6,7 @@ import select
 import subprocess
 
 from harness import interpreters, strip
+from harness.patience import Patience
 
 HERE = pathlib.Path(__file__).parent
 RULES = HERE.parent / "rules"
@@ -25,6 +26,15 @@ class Silent(Exception):
     """A program has printed nothing for too long."""
 
 
+def says_more(process, seconds):
+    """Wait until a program prints, or ends; false if it takes too long for this machine."""
+    patience = Patience(seconds)
+    while patience.left() > 0:
+        if select.select([process.stdout], [], [], 0.2)[0]:
+            return True
+    return False
+
+
 def watch(words, seconds):
     """Runs a program; (its status, what it printed). Silent if it prints nothing for so long."""
     process = subprocess.Popen(
@@ -38,11 +48,11 @@ def watch(words, seconds):
     out = b""
     try:
         while True:
-            if not select.select([process.stdout], [], [], seconds)[0]:
+            if not says_more(process, seconds):
                 raise Silent(out.decode("utf-8", "replace")[-1500:])
             data = os.read(process.stdout.fileno(), 65536)
             if not data:
-                return process.wait(10), out.decode("utf-8", "replace")
+                return process.wait(60), out.decode("utf-8", "replace")
             out += data
     finally:
         process.kill()
@@ -54,7 +64,7 @@ def line_of(process, seconds, said=()):
     """The next line that a program prints, "" at its end; Silent if none comes in time."""
     line = b""
     while not line.endswith(b"\n"):
-        if not select.select([process.stdout], [], [], seconds)[0]:
+        if not says_more(process, seconds):
             raise Silent("\n".join(said)[-1500:])
         data = os.read(process.stdout.fileno(), 1)
         if not data:

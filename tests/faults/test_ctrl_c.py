@@ -17,6 +17,7 @@ import time
 import pytest
 from board import wheel
 from harness import interpreters
+from harness.patience import Patience
 
 from faults import support
 
@@ -38,7 +39,8 @@ def threads_of(pid):
 def wait_until_asleep(pid):
     """Until no thread of a process runs, and its main one has slept for 50 ms at a stretch."""
     after = {}
-    for _ in range(400):
+    patience = Patience(20)
+    while patience.left() > 0:
         try:
             before = threads_of(pid)
             time.sleep(0.05)
@@ -73,7 +75,7 @@ def interrupt(words, number, seed, ready=lambda pid: None, longest=0.02):
                 time.sleep(moments.random() * longest)
                 os.kill(process.pid, number)
             elif not line:
-                return process.wait(10), [text for text in said if text not in ("GO", "OK")]
+                return process.wait(60), [text for text in said if text not in ("GO", "OK")]
     except support.Silent:
         process.send_signal(signal.SIGABRT)  # CPython says then where each thread is
         raise support.Silent(process.stdout.read().decode("utf-8", "replace")[-4000:])
@@ -83,8 +85,8 @@ def interrupt(words, number, seed, ready=lambda pid: None, longest=0.02):
         process.stdout.close()
 
 
-def script(variant, network, poll, folder, times=TIMES):
-    words = [str(support.HERE / "ctrlc.py"), variant, network, str(times), poll]
+def script(variant, network, how, folder, times=TIMES):
+    words = [str(support.HERE / "ctrlc.py"), variant, network, str(times), how]
     return words + support.paths(variant, folder)
 
 
@@ -100,6 +102,13 @@ def test_on_cpython_an_interrupt_at_any_moment_leaves_nothing(tmp_path, variant,
     expect(interrupt(words, signal.SIGINT, network))
 
 
+@pytest.mark.parametrize("network", [name for name in NETWORKS if name != "dozing"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_in_virtual_time_an_interrupt_at_any_moment_leaves_nothing(tmp_path, variant, network):
+    words = [interpreters.cpython(), "-u", *script(variant, network, "virtual", tmp_path)]
+    expect(interrupt(words, signal.SIGINT, network))
+
+
 def test_on_cpython_an_interrupt_at_each_moment_of_uapycsp_comes_out_of_run(tmp_path):
     step = 1 if support.FULL else 7
     words = [interpreters.cpython(), "-u", str(support.HERE / "moments.py"), str(step)]
@@ -108,16 +117,18 @@ def test_on_cpython_an_interrupt_at_each_moment_of_uapycsp_comes_out_of_run(tmp_
     assert int(out.split("MOMENTS")[1]) > 500
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("how, network", [("poll", name) for name in NETWORKS] + [
+    ("poll virtual", name) for name in ("busy", "idle", "nests")
+])
 # Not uapycsp: on a board an interrupt comes between any two instructions of an operation, too.
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "uapycsp"])
-def test_on_a_board_an_interrupt_at_any_moment_leaves_nothing(tmp_path, variant, network):
+def test_on_a_board_an_interrupt_at_any_moment_leaves_nothing(tmp_path, variant, how, network):
     micropython = interpreters.micropython()
     python = micropython and wheel.interpreter(micropython)
     if not python:
         pytest.skip("only the wheel can be interrupted as a board is")
     words = [python, wheel.__file__, "-X", "heapsize=2M"]
-    words += script(variant, network, "poll", tmp_path)
+    words += script(variant, network, how, tmp_path)
     expect(interrupt(words, wheel.SIGNAL, network))
 
 
@@ -137,5 +148,14 @@ def test_on_the_unix_port_an_interrupt_while_all_wait_leaves_nothing(tmp_path, v
     if not os.path.exists("/proc/self/task"):
         pytest.skip("no /proc tells whether a thread sleeps")
     expect(interrupt(words, signal.SIGINT, network, wait_until_asleep))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_on_the_unix_port_an_interrupt_in_virtual_time_leaves_nothing(tmp_path, variant):
+    micropython = interpreters.micropython()
+    if not micropython or not os.path.exists("/proc/self/task"):
+        pytest.skip("no MicroPython, or no /proc tells whether a thread sleeps")
+    words = [micropython, "-X", "heapsize=2M", *script(variant, "waiting", "virtual", tmp_path)]
+    expect(interrupt(words, signal.SIGINT, "waiting", wait_until_asleep))
 
 

@@ -20,6 +20,7 @@ import tempfile
 import time
 
 from . import interpreters, strip, tracebacks
+from .patience import Patience
 
 LIBRARIES = {"uapycsp": "uapycsp", "aio": "upycsp.aio", "upycsp": "upycsp"}
 RUNNER = tracebacks.RUNNER
@@ -91,7 +92,7 @@ class Device:
             self._process.stdin.close()
             try:
                 while True:
-                    self._message(time.monotonic() + EXIT_SECONDS)
+                    self._message(Patience(EXIT_SECONDS))
             except _Silence as silence:
                 problem = self._end_problem(silence.why)
             self._stop()
@@ -100,9 +101,9 @@ class Device:
             self._folder = None
         return problem
 
-    def _deadline(self):
+    def _patience(self):
         # The time limit is for all requests together, without the time between them.
-        return time.monotonic() + self._left
+        return Patience(self._left)
 
     # Starting and ending
 
@@ -137,7 +138,7 @@ class Device:
         )
         self._left = self.limit
         try:
-            word, *text = self._message(self._deadline())
+            word, *text = self._message(self._patience())
         except _Silence as silence:
             return self._lost("while the file was imported", silence.why)
         if word == "ready":
@@ -178,7 +179,7 @@ class Device:
         started = time.monotonic()
         if within is not None:
             self._left = within
-        deadline = self._deadline()
+        patience = self._patience()
         try:
             self._process.stdin.write("{} {}\n".format(how, name).encode())
         except BrokenPipeError:
@@ -186,11 +187,11 @@ class Device:
         moment = "before {} began (after {})".format(name, before or "the import")
         try:
             while True:
-                word, *text = self._message(deadline)
+                word, *text = self._message(patience)
                 if word == "start":
                     moment = "in {}".format(name)
                     continue
-                self._left = deadline - time.monotonic()
+                self._left = patience.left()
                 text = self._tidy(text[1]) if word == "fail" else "".join(text[1:])
                 return Verdict(word, text, self._printed())
         except _Silence as silence:
@@ -214,14 +215,14 @@ class Device:
         """Where a hanging function was, if the interpreter can still say."""
         os.kill(self._process.pid, signal.SIGINT)
         try:
-            word, *text = self._message(time.monotonic() + 10)
+            word, *text = self._message(Patience(4))
         except _Silence:
             return ""
         return "; there it was:\n" + self._tidy(text[-1]) if word in ("fail", "broken") else ""
 
     # What the process says
 
-    def _message(self, deadline):
+    def _message(self, patience):
         """The next line that starts with the mark; what comes before it is output."""
         stdout = self._process.stdout.fileno()
         while True:
@@ -236,7 +237,7 @@ class Device:
                 # All but what may be the beginning of a mark.
                 self._keep(self._pending[: -len(self._mark)])
                 self._pending = self._pending[-len(self._mark) :]
-            left = deadline - time.monotonic()
+            left = patience.left()
             if left <= 0:
                 raise _Silence("late")
             # In slices, because a process's own children may keep its output open.
@@ -244,14 +245,14 @@ class Device:
             if ready:
                 data = os.read(stdout, 65536)
                 if not data:
-                    raise _Silence(self._ending(deadline))
+                    raise _Silence(self._ending(patience))
                 self._pending += data
             elif self._process.poll() is not None:
                 raise _Silence("ended")
 
-    def _ending(self, deadline):
+    def _ending(self, patience):
         try:
-            self._process.wait(max(0, deadline - time.monotonic()))
+            self._process.wait(max(0, patience.left()))
         except subprocess.TimeoutExpired:
             return "late"
         return "ended"

@@ -7,9 +7,9 @@ import secrets
 import select
 import subprocess
 import tempfile
-import time
 
 from harness import interpreters
+from harness.patience import Patience
 from networks import law, source
 
 SERVER = pathlib.Path(__file__).with_name("server.py")
@@ -90,10 +90,10 @@ class Interpreter:
             raise Gone("the server did not start\n" + self._said())
 
     def _line(self):
-        deadline = time.monotonic() + LIMIT
+        patience = Patience(LIMIT)
         stdout = self._process.stdout.fileno()
         while b"\n" not in self._pending:
-            left = deadline - time.monotonic()
+            left = patience.left()
             if left <= 0:
                 raise Gone("nothing for {} s: it hangs".format(LIMIT))
             if select.select([stdout], [], [], left)[0]:

@@ -1,6 +1,7 @@
 """Bridges, as each library's own processes see them: the ends `read` and `write`."""
 
 import _thread
+import sys
 
 import csp
 
@@ -25,6 +26,7 @@ from rules_support import (
     sleep_ms,
     take,
     until,
+    until_blocking,
     waiting_readers,
     waiting_writers,
 )
@@ -372,6 +374,72 @@ async def test_an_interrupt_makes_no_object():
     for i in range(6 - ch.lost - 1):
         await ch.read()
     assert idle(ch)
+
+
+def from_isr(ch, value):
+    """ch.from_isr(value) where nothing can be allocated, if that can be had."""
+    if not hasattr(micropython, "heap_lock"):
+        return ch.from_isr(value)
+    micropython.heap_lock()
+    try:
+        return ch.from_isr(value)
+    finally:
+        micropython.heap_unlock()
+
+
+async def test_an_interrupt_makes_no_object_whatever_it_brings_and_however_full_the_ring_is():
+    values = [0, -1, (1 << 29) + 1, 1 << 80, None, "text", (1, 2), [3], 2.5, print]
+    for size in (1, 2, 3):
+        ch = Bridge("b", isr=size)
+        lost = k = 0
+        for i in range(3 * len(values)):
+            left = []
+            for _ in range(i % (size + 3)):  # none, some, as many as there is room for, more
+                v = values[k % len(values)]
+                k += 1
+                if from_isr(ch, v):
+                    left.append(v)
+                else:
+                    lost += 1
+            assert len(left) == min(i % (size + 3), size) == ch.queue_len()
+            for v in left:
+                assert (await ch.read()) is v
+        assert ch.lost == lost and idle(ch)
+    ch.poison()
+    assert from_isr(ch, values[3]) is False
+
+
+def test_an_interrupt_leaves_its_value_though_nothing_more_can_be_scheduled():
+    if not hasattr(micropython, "schedule"):
+        return
+    bridge = sys.modules["upycsp.bridge"]
+    ch = Bridge("b", isr=2)
+    came = []
+
+    def nothing(_):
+        pass
+
+    def handler(_):
+        # While this lasts nothing scheduled is called.
+        try:
+            while True:
+                micropython.schedule(nothing, None)
+        except RuntimeError:
+            pass
+        came.append(from_isr(ch, 5))
+        came.append(ch._told)
+
+    direct = bridge.direct
+    bridge.direct = False  # as on a board
+    try:
+        micropython.schedule(handler, None)
+        until_blocking(lambda: len(came) == 2)
+    finally:
+        bridge.direct = direct
+    assert came == [True, False] and ch.queue_len() == 1
+    until_blocking(lambda: from_isr(ch, 6))  # and again, when there is room
+    assert ch.queue_len() == 2
+    ch.poison()
 
 
 async def test_a_scheduled_handler_may_come_in_the_middle_of_an_operation():

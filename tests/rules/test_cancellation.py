@@ -22,6 +22,8 @@ from rules_support import (
     skip,
     sleep_ms,
     take,
+    ticks_diff,
+    ticks_ms,
     until,
     waiting_readers,
     waiting_writers,
@@ -55,6 +57,8 @@ class Party:
             self.events.append("cancelled")
         except csp.PoisonException:
             self.events.append(POISONED)
+        except asyncio.TimeoutError:
+            self.events.append("late")
         self.events.append("end")
 
     def cancel(self):
@@ -82,6 +86,18 @@ async def selecting(kind, ch, n, *guards):
     p = Party(kind, lambda: csp.Alternative(*guards).select())
     await until(lambda: ch.queue_len() == n)
     return p
+
+
+async def just_begun(ch, operation, ms):
+    """A Party that waits as the only one on a channel, for less than ms so far."""
+    while True:
+        start = ticks_ms()
+        p = Party("own", operation)
+        await until(lambda: ch.queue_len() == 1 or p.events)
+        if ticks_diff(ticks_ms(), start) < ms:
+            return p
+        p.cancel()  # the machine stood still
+        await p.ended()
 
 
 async def readers(kind, ch, n):
@@ -179,8 +195,16 @@ async def test_a_cancelled_select_disables_its_guards():
         del log[:]
         ch = csp.Channel("c")
         g = Noting()
-        p = await selecting(kind, ch, 1, g, ch.read, csp.Timer(ms=20))
-        p.cancel()
+        guards = g, ch.read, csp.Timer(ms=20)
+        while True:
+            start = ticks_ms()
+            p = Party(kind, lambda: csp.Alternative(*guards).select())
+            await until(lambda: ch.queue_len() == 1 or p.events)
+            p.cancel()
+            if ticks_diff(ticks_ms(), start) < 20:
+                break
+            await p.ended()  # the machine stood still
+            del log[:]
         assert await p.ended() == ["cancelled"]
         assert log == ["enable", "disable"]
         assert not g.alt.schedule(g, 1)
@@ -1320,13 +1344,11 @@ async def test_a_completed_operation_wins_over_its_timeout():
     # The loop is held up until the time limit has passed too; the read has its value by then.
     for wait in (lambda aw: ufuture.wait_for(aw, 0.02), lambda aw: ufuture.wait_for_ms(aw, 20)):
         ch = csp.Channel("c")
-        p = Party("own", lambda: wait(ch.read()))
-        await until(lambda: ch.queue_len() == 1)
+        p = await just_begun(ch, lambda: wait(ch.read()), 20)
         assert await ch.write("v") == 0
         block_ms(40)
         assert await p.ended() == ["v", "after"]
-        p = Party("own", lambda: wait(ch.write("w")))
-        await until(lambda: ch.queue_len() == 1)
+        p = await just_begun(ch, lambda: wait(ch.write("w")), 20)
         assert await ch.read() == "w"
         block_ms(40)
         assert await p.ended() == [0, "after"]

@@ -85,18 +85,20 @@ async def test_a_moment_is_waited_for_and_never_early():
 
 
 async def test_a_moment_does_not_move_with_the_selects():
-    ch = csp.BufferedChannel("c")
-    at = csp.At(ticks_add(ticks_ms(), 40))
-    alt = csp.Alternative(at, ch.read)
-    n = 0
-    while True:
-        await ch.write(n)
-        g, v = await alt.select()
-        if g is at:
-            break
-        n += 1
-        await sleep_ms(1)
-    assert n and ch.queue_len() == 1
+    ms, n = 40, 0
+    while not n:  # a machine that stands still may be late for the first selection
+        ch = csp.BufferedChannel("c")
+        at = csp.At(ticks_add(ticks_ms(), ms))
+        alt = csp.Alternative(at, ch.read)
+        while True:
+            await ch.write(n)
+            g, v = await alt.select()
+            if g is at:
+                break
+            n += 1
+            await sleep_ms(1)
+        assert ch.queue_len() == 1
+        ms *= 2
 
 
 async def test_a_moment_far_ahead_is_waited_for():
@@ -171,22 +173,23 @@ async def test_regular_moments_are_waited_for_and_do_not_drift():
     ch = csp.Channel("c")
     every, skip_ = csp.Every(10), csp.Skip()
     alt = csp.Alternative(ch.read, every)
-    assert await csp.Alternative(ch.read, every, skip_).select() == (skip_, None)
     start = ticks_ms()
+    assert await csp.Alternative(ch.read, every, skip_).select() == (skip_, None)
     moments = 0
     for _ in range(12):
         g, n = await alt.select()
         assert g is every and n >= 1
         moments += n
         late = ticks_diff(ticks_ms(), start) - 10 * moments
-        assert -2 <= late  # as many intervals have passed; the start was taken a little late
+        assert -2 <= late  # as many intervals have passed
         await sleep_ms(3)
     assert idle(ch)
 
 
 async def test_several_timers_are_ready_in_their_time():
     ch = csp.Channel("c")
-    at, every, timer = csp.At(ticks_add(ticks_ms(), 60)), csp.Every(20), csp.Timer(ms=100000)
+    start = ticks_ms()
+    at, every, timer = csp.At(ticks_add(start, 60)), csp.Every(20), csp.Timer(ms=100000)
     alt = csp.Alternative(ch.read, timer, at, every)
     moments = 0
     g = None
@@ -195,7 +198,7 @@ async def test_several_timers_are_ready_in_their_time():
         assert g is not timer
         if g is every:
             moments += v  # pyright: ignore
-    assert moments <= 3
+    assert 20 * moments <= ticks_diff(ticks_ms(), start) + 2
     assert idle(ch)
 
 

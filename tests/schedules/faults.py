@@ -24,6 +24,7 @@ MEETING = "cspcore.meeting"
 EXTENDED = "upycsp.extended"
 WAITING = "uthreading.waiting"
 SYNC = "uthreading.sync"
+VIRTUAL = "upycsp.virtual"
 
 FAULTS = {
     "a wake reaches only who sleeps already": (
@@ -297,6 +298,36 @@ FAULTS = {
         LIFE,
         "            if life.readers:\n                return None\n",
         "",
+    ),
+    "in virtual time two have a turn": (
+        "virtual_network",
+        VIRTUAL,
+        "                place = None if turns.out else turns.give()\n",
+        "                place = turns.give()\n",
+    ),
+    "the clock jumps while somebody has a turn": (
+        "virtual_timers",
+        VIRTUAL,
+        "                if self.out or self.over:\n",
+        "                if self.over:\n",
+    ),
+    "who lines up while the clock looks is forgotten": (
+        "virtual_beside_a_thread",
+        VIRTUAL,
+        "            if rests and not rang:\n",
+        "            if not rang:\n",
+    ),
+    "who has no turn at the end never has one": (
+        "virtual_with_a_rest",
+        VIRTUAL,
+        "            place.next = None\n            place.rouse()\n",
+        "            place.next = None\n",
+    ),
+    "alarms of virtual time are forgotten at its end": (
+        "virtual_with_a_rest",
+        VIRTUAL,
+        "                turns.alarms.pop(0).go_on(now)\n",
+        "                turns.alarms.pop(0)\n",
     ),
     "a full buffer keeps the wrong value": (
         "overflow_keep_oldest",

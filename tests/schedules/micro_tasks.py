@@ -6,6 +6,7 @@
         ... micro_tasks.py random:0-999 4             made up ones, four schedules each
         ... micro_tasks.py pair --decisions 0,1,1     one schedule; prints its history
         ... micro_tasks.py pair 2000 --fault give_back_dropped    with a fault planted
+        ... micro_tasks.py pair --seed 5 --slow 7     as if each resume took 7 ms: the same
 
 The driver resumes first come, first served, and rule 8's order of pairing rests on that. So a
 schedule decides what a program could do, too: whether a process is the library's or asyncio's,
@@ -22,6 +23,7 @@ from tasks_programs import PROGRAMS
 from tasks_random import named
 from tasks_world import Failed, World, csp, engine, member
 from uapycsp.wait import turn
+from ufuture.virtual import VirtualClock
 
 core = engine.core
 network = sys.modules["uapycsp.process"]
@@ -31,31 +33,14 @@ LONGEST = 3000  # resumes of one schedule
 TURNS = 2  # how many different delays there are before an action
 
 
-class Clock:
-    """Virtual time, which passes by `let_time_pass`: nobody waits for a timer.
-
-    What asyncio queues without a time has the real one: the two may not differ by much.
-    """
-
-    def __init__(self):
-        self.offset = 0
-        self.real = core.ticks
-        core.ticks = engine.ticks_ms = self.ticks
-
-    def ticks(self):
-        return time.ticks_add(self.real(), self.offset)
-
-    def next(self):
-        """ms till the next timer is due, or None."""
-        task = core._task_queue.peek()
-        if task is None:
-            return None
-        ms = time.ticks_diff(task.ph_key, self.ticks())
-        return ms if ms > 0 else None
+class Clock(VirtualClock):
+    """Virtual time, which passes by `let_time_pass` alone: no decision depends on the machine."""
 
     def let_time_pass(self):
         """Let the next timer be due, if it is not."""
-        self.offset += self.next() or 0
+        now = self._now
+        ms = time.ticks_diff(core._task_queue.peek().ph_key, now.ticks())
+        now._ticks = time.ticks_add(now._ticks, max(0, ms))
 
 
 class Watched:
@@ -120,6 +105,8 @@ class Schedule:
 
     def stepped(self):
         self.steps += 1
+        if slow_ms:
+            time.sleep_ms(slow_ms)
         if self.steps == LONGEST:
             self.world.fail("there is no end to it")
         try:
@@ -167,7 +154,6 @@ class Schedule:
     async def run(self):
         """Failure if a rule is broken."""
         w = self.world
-        clock.offset = 0
         for name, actions in sorted(self.programs.items()):
             p = w.process(name)
             if isinstance(actions, tuple):
@@ -239,6 +225,7 @@ def _turn():
 
 clock = Clock()
 errors = []
+slow_ms = 0  # of real time, which each step takes longer
 
 
 def note_error(loop, context):
@@ -281,7 +268,11 @@ async def explore(name, limit):
 
 
 async def main(args):
+    global slow_ms
     core.get_event_loop().set_exception_handler(note_error)
+    if "--slow" in args:
+        slow_ms = int(args[-1])
+        args = args[:-2]
     if "--fault" in args:
         import tasks_faults
 
@@ -317,4 +308,4 @@ async def main(args):
 
 
 if __name__ == "__main__":
-    core.run(main(sys.argv[1:]))
+    clock.run(main(sys.argv[1:]))

@@ -53,6 +53,13 @@ def test_random_schedules_in_micropython_keep_the_rules(part):
     assert status == 0 and output == "%d schedules\n" % (1200 * TIMES), output
 
 
+@pytest.mark.parametrize("name, seed", [("sleeper", 1), ("sleeper", 2), ("timer_again", 4)])
+def test_a_schedule_is_the_same_however_slow_the_machine_is(name, seed):
+    histories = [micropython(name, "--seed", seed, "--slow", ms) for ms in (0, 3, 7)]
+    assert histories[0][0] == 0, histories[0][1]
+    assert histories[1:] == histories[:1] * 2
+
+
 # A timer left armed puts a task twice into asyncio's queue, which is C there and may crash.
 @pytest.mark.parametrize(
     "fault", [f.__name__ for f in FAULTS if f.__name__ != "timer_not_disarmed"]

@@ -31,7 +31,8 @@ import upycsp  # noqa: E402
 
 uthreading._load_all()
 from uthreading import clock, kept, thread  # noqa: E402
-from upycsp import aio, channel, counted, extended, meeting, plugnplay, wait  # noqa: E402, F401
+from upycsp import aio, channel, counted, extended, meeting, plugnplay  # noqa: E402, F401
+from upycsp import virtual, wait  # noqa: E402, F401
 
 wait.load_all()
 from cspcore import verify  # noqa: E402, F401
@@ -44,6 +45,12 @@ clock.ticks_ms = scheduler.ticks_ms
 thread._hooked = True  # no thread of ours outlives a run
 PoisonException = upycsp.PoisonException
 READ = upycsp.Channel().read.op
+
+
+def bolt_of(offer):
+    """What a thread with this offer sleeps on; in virtual time its place stands before it."""
+    lock = offer.wake.__self__
+    return lock.rouse.__self__ if isinstance(lock, virtual.Place) else lock
 
 
 # The state of the library, to begin each schedule with
@@ -271,7 +278,7 @@ class World:
         """Interrupt a thread in its sleep, or (late) when it has been woken; whether it was."""
         for t in scheduler.threads:
             o = wait.offers.get(t.ident)
-            if t.name == name and o is not None and t.wants is o.wake.__self__:
+            if t.name == name and o is not None and t.wants is bolt_of(o):
                 if not scheduler.interrupt(name, KeyboardInterrupt(), late):
                     return False
                 if t in self.busy:
@@ -314,7 +321,7 @@ class World:
         name = self.busy.get(t)
         if name is not None:
             o = wait.offers.get(t.ident)
-            if o is not None and o.wake.__self__ is lock:
+            if o is not None and bolt_of(o) is lock:
                 self.history.append(("parked", name))
 
     def judge(self, known):
@@ -358,7 +365,7 @@ class World:
     def bolts_left(self):
         for ident, o in wait.offers.items():
             t = scheduler.threads[ident - 1]
-            bolt = o.wake.__self__
+            bolt = bolt_of(o)
             if not bolt.held:
                 yield "the bolt of %s stands open" % t.name
             if t in scheduler.waiting and t.wants is bolt:

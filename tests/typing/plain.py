@@ -8,6 +8,7 @@ from upycsp import Alternative, BufferedChannel, Channel, Parallel, Sequence, Sp
 from upycsp import Skip, Timer, process, run
 from upycsp.channel import ReadEnd, WriteEnd
 from upycsp.plugnplay import Collect, Map, Numbers
+from upycsp.virtual import VirtualClock
 
 
 @process
@@ -60,6 +61,6 @@ def main():
     words: Channel[str] = Channel()
     network = Numbers(ch.write), Map(ch.read, words.write, str), Collect(words.read, 3)
     assert_type(run(*network), list[Any])
-    assert_type(run(network[2]), list[str])
+    assert_type(run(network[2], clock=VirtualClock()), list[str])
     assert_type(network[2].run().retval, list[str])
     run(total)  # pyright: ignore[reportArgumentType, reportCallIssue]

@@ -1,0 +1,153 @@
+"""Virtual time of asyncio's tasks: sleeps, limits, cancellation, a clock without the library."""
+
+import csp
+import ufuture
+from uapycsp.virtual import VirtualClock
+
+from rules_support import MICROPYTHON, Log, asyncio, idle, raises, sentence
+
+VARIANTS = ("uapycsp",)
+
+HOUR_MS = 3600000
+DAY_MS = 24 * HOUR_MS
+
+
+@csp.process
+async def asks_asyncio(log, clock):
+    c = csp.Channel("c")
+    with raises(ufuture.TimeoutError):
+        await ufuture.wait_for_ms(c.read(), 1000)
+    log.add((clock.now_ms(), "wait_for"))
+    with raises(ufuture.TimeoutError):
+        await asyncio.wait_for(sleep(10 * DAY_MS), 4)
+    log.add((clock.now_ms(), "asyncio"))
+    await asyncio.sleep(1)
+    log.add((clock.now_ms(), "sleep"))
+    assert idle(c)
+
+
+async def sleep(ms):
+    await ufuture.sleep_ms(ms)
+
+
+def test_times_of_asyncio_go_by_it_to_the_ms():
+    clock, log = VirtualClock(), Log()
+    csp.run(asks_asyncio(log, clock), clock=clock)
+    assert log.items() == [(1000, "wait_for"), (5000, "asyncio"), (6000, "sleep")]
+
+
+def test_what_gives_way_without_end_gets_its_turn_and_time_stands_still():
+    clock, log = VirtualClock(), Log()
+
+    @csp.process
+    async def spins():
+        for _ in range(300):
+            await ufuture.sleep_ms(0)
+        log.add((clock.now_ms(), "spun"))
+
+    @csp.process
+    async def sleeps():
+        await sleep(1)
+        log.add((clock.now_ms(), "slept"))
+
+    csp.run(spins(), spins(), sleeps(), clock=clock)
+    assert log.items() == [(0, "spun"), (0, "spun"), (1, "slept")]
+
+
+def test_cancelled_sleeps_and_limits_take_no_time():
+    clock = VirtualClock()
+    c = csp.Channel("c")
+
+    async def main():
+        sleeper = csp.Spawn(sleep(DAY_MS))
+        reader = csp.Spawn(c.read.within(DAY_MS))
+        await ufuture.sleep_ms(7)
+        for h in (sleeper, reader):
+            h.cancel()
+            with raises(asyncio.CancelledError):
+                await h
+        assert idle(c)
+        assert clock.now_ms() == 7
+
+    csp.run(main(), clock=clock)
+    assert clock.now_ms() == 7
+
+
+def test_a_write_that_was_cancelled_too_late_is_cancelled_at_the_next_wait():
+    # The engine puts its driver before all that is ready for that.
+    clock = VirtualClock()
+    c = csp.Channel("c")
+    seen = []
+
+    async def main():
+        event = asyncio.Event()
+
+        async def foreign():
+            try:
+                await c.write("v")
+                seen.append("written")
+                await event.wait()
+                seen.append("never")
+            except asyncio.CancelledError:
+                seen.append("cancelled")
+
+        await ufuture.sleep_ms(10)
+        task = asyncio.get_event_loop().create_task(foreign())
+        while not c.queue_len():
+            await ufuture.sleep_ms(0)
+        assert await c.read() == "v"
+        task.cancel()
+        await ufuture.sleep_ms(1)
+        assert seen == ["written", "cancelled"]
+        assert clock.now_ms() == 11
+
+    csp.run(main(), clock=clock)
+
+
+def test_it_serves_tasks_without_processes():
+    clock = ufuture.VirtualClock()
+
+    async def main():
+        await ufuture.gather(sleep(HOUR_MS), sleep(DAY_MS))
+        return clock.now_ms()
+
+    assert clock.run(main()) == DAY_MS
+
+
+def test_a_clock_by_itself_does_not_run_within_a_run():
+    async def nothing():
+        pass
+
+    @csp.process
+    async def within():
+        with raises(RuntimeError) as e:
+            VirtualClock().run(nothing())
+        assert sentence(e.value)
+
+    csp.run(within())
+    csp.run(within(), clock=VirtualClock())
+
+
+if MICROPYTHON:
+
+    def test_a_task_that_is_left_from_a_run_goes_on_in_the_next():
+        seen = []
+
+        async def leaves():
+            asyncio.create_task(left())
+            await ufuture.sleep_ms(0)
+
+        async def left():
+            await ufuture.sleep_ms(30)
+            seen.append("left")
+
+        async def waits(ms):
+            await ufuture.sleep_ms(ms)
+
+        csp.run(leaves(), clock=VirtualClock())
+        csp.run(waits(60))
+        assert seen == ["left"]
+        csp.run(leaves())
+        clock = VirtualClock()
+        csp.run(waits(DAY_MS), clock=clock)
+        assert seen == ["left", "left"] and clock.now_ms() == DAY_MS
