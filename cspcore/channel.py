@@ -55,7 +55,8 @@ class Offer:
     """A party's standing wish to read or write on a channel.
 
     `alt` is None for a plain read or write, whose party waits on the offer itself; else it is the
-    alternative or group the offer belongs to, which knows who waits.
+    alternative or group the offer belongs to, which knows who waits. An extended read is its own
+    (see cspcore.extended).
     """
 
     seq = 0  # order of pairing, among values given back to a channel
@@ -278,8 +279,13 @@ class BaseChannel:
         """
         if self._writers is DEAD:
             return None
-        if self._readers is not None and self._readers is not DEAD:
-            return self.give(value)
+        r = self._readers
+        if r is not None and r is not DEAD:
+            if r.alt is not r:
+                return self.give(value)
+            party = r.alone()
+            r.value = value
+            return party
         offer.op = GIVEN
         offer.alt = None
         offer.value = value
@@ -337,6 +343,8 @@ class BaseChannel:
         if offer.alt is None:
             self.withdraw(offer)
             party = offer
+        elif offer.alt is offer:
+            party = offer.alone()
         else:
             party = offer.alt.paired(offer)
         offer.value = POISON

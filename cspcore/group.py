@@ -53,6 +53,9 @@ class Group:
         return party
 
     def _give(self, offer, pending):
+        r = offer.channel._readers
+        if r.alt is r:
+            return r.met_by(self, offer, pending)
         self.left -= 1
         try:
             return offer.channel.give(pending)

@@ -34,13 +34,13 @@ def _check(function, n):
         raise ValueError("at least one worker is needed")
 
 
-async def call(function, value):
-    return function(value)
+async def call(function, *args):
+    return function(*args)
 
 
-async def call_any(function, value):
+async def call_any(function, *args):
     """The same of a function that may be an async def."""
-    v = function(value)
+    v = function(*args)
     if hasattr(v, "send") and hasattr(v, "throw"):
         v = await v
     return v
@@ -54,15 +54,26 @@ def farms(csp, call):
     process = csp.process
 
     @process
-    async def work(jobs, done, function, reports):
+    async def work(jobs, done, function, reports, retries, setup):
+        state = ()  # or (what setup has made,)
         while True:
             k, v = await jobs()
-            try:
-                result = await call(function, v)
-            except Exception as er:
-                if not reports or isinstance(er, PoisonException):
-                    raise
-                result = Failure(v, NO_MEMORY if isinstance(er, MemoryError) else er)
+            left = retries
+            while True:
+                try:
+                    if setup is not None and not state:
+                        state = (await call(setup),)
+                    args = state + (v,)  # MicroPython 1.11 takes no value after `*state`
+                    result = await call(function, *args)
+                    break
+                except Exception as er:
+                    state = ()
+                    if isinstance(er, PoisonException) or not left and not reports:
+                        raise
+                    if not left:
+                        result = Failure(v, NO_MEMORY if isinstance(er, MemoryError) else er)
+                        break
+                left -= 1
             await done((k, result))
 
     @process
@@ -100,22 +111,28 @@ def farms(csp, call):
         raise ended
 
     @process
-    async def farm(cin, cout, function, n, ordered, reports):
+    async def farm(cin, cout, n, ordered, *how):
         jobs = csp.Channel("jobs")
         done = csp.Channel("done")
-        workers = [work(jobs.read, done.write, function, reports) for _ in range(n)]
+        workers = [work(jobs.read, done.write, *how) for _ in range(n)]
         await csp.Parallel(manage(cin, cout, jobs.write, done.read, n, ordered), *workers)
 
-    def Farm(function, n, ordered=True, failures="end"):
+    def Farm(function, n, ordered=True, failures="end", retries=0, setup=None):
         """Makes a process function of cin and cout: function(v) for each value, by n workers.
 
         ordered: results come in the order of their values. failures: an exception of the function
-        ends the farm, or its Failure is the result.
+        ends the farm, or its Failure is the result; that is after so many retries. setup: makes
+        what a worker works with, as function(setup(), v), and makes it anew after an exception.
         """
         _check(function, n)
+        if setup is not None:
+            _check(setup, n)
         if failures not in FAILURES:
             raise ValueError("failures end a farm or are reported: 'end' or 'report'")
-        return lambda cin, cout: farm(cin, cout, function, n, ordered, failures == "report")
+        if retries < 0:
+            raise ValueError("a number of retries is not negative")
+        how = function, failures == "report", retries, setup
+        return lambda cin, cout: farm(cin, cout, n, ordered, *how)
 
     return Farm
 

@@ -27,8 +27,8 @@ _HOMES = (
 )
 _GROUPS = "plugnplay meeting pool"
 _MODULES = (
-    _GROUPS + " channel buffered counted alternative wait spawn watch within timers closing"
-    " virtual adapters guards bridge bridged"
+    _GROUPS + " channel buffered counted extended alternative wait spawn watch within timers"
+    " closing virtual adapters guards bridge bridged"
 )
 
 

@@ -9,6 +9,7 @@ from ufuture.heap import advance
 from ufuture.loop import engine
 from cspcore.channel import POISON, READ
 from cspcore.choice import Choice, Guard, Skip, Timer, _happened  # noqa: F401
+from uapycsp import channel as channels
 from uapycsp.wait import NOTHING, Composed, coroutine, give_back, turn
 
 CancelledError = engine.CancelledError
@@ -43,12 +44,11 @@ class Alternative(Composed, engine.Parked, Choice):
 
         ready: a truth value for each guard; those that are false are left out this time.
         """
+        if self._asks > 1:
+            self._asks -= 2
+            yield turn()
         if self._asks:
-            if self._asks > 1:
-                self._asks -= 2
-                yield turn()
-            if self._asks:
-                engine.listen()
+            engine.listen()
         if self._busy:
             raise RuntimeError("an alternative is used by one process at a time")
         if ready is not None:
@@ -95,6 +95,8 @@ class Alternative(Composed, engine.Parked, Choice):
             v, ready = self.commit(i)
             if ready is not None:
                 engine.wake(ready)
+            elif channels.stays is not None:
+                yield from channels.stays
             if self._own and self._offers[i] is None:
                 if isinstance(self.guards[i], (Skip, Timer)):
                     yield turn()  # or a loop that polls would let nobody else run
@@ -151,6 +153,7 @@ class Alternative(Composed, engine.Parked, Choice):
         elif o.op == READ and o.value is not POISON:
             give_back(o.channel, o.value, engine.order_of(self._me))
             self._chosen = None
+        self._me = None  # who holds it knows so that it waits no more
         return True
 
     def _wrote(self):

@@ -70,6 +70,8 @@ class AnyWriteEnd(WriteEnd):
             party = ch.give(value)
             if party is not None:
                 engine.wake(party)
+            elif channels.stays is not None:
+                yield from channels.stays
             return 0
         self._burst = _BURST
         return (yield from wait_in_queue(self, value))

@@ -30,6 +30,8 @@ engine.bind(globals())
 # The operation of a Parallel that takes its first step: it has to learn from which channel it has
 # read. From whoever waits in a plain write it does: that one's offer is what was woken.
 taker = None
+# Where `give` has woken nobody: how its writer stays until the end of an extended read, or None.
+stays = None
 
 
 class ReadEnd(End):
@@ -90,6 +92,12 @@ class ReadEnd(End):
 
         return read(self, ms)
 
+    def extended(self):
+        """`async with cin.extended() as v`: the writer of v waits until the block ends."""
+        from uapycsp.extended import Extended
+
+        return Extended(self)
+
     def __aiter__(self):
         return ReadLoop(self._channel)
 
@@ -136,6 +144,8 @@ class WriteEnd(End):
                 o = ch.give(value)
                 if o is not None:
                     wake(o)
+                elif stays is not None:
+                    yield from stays
             (value,)  # one block, as in csp_read
             return 0
         o = me

@@ -11,7 +11,7 @@
 """
 
 from ufuture.loop import engine
-from cspcore.channel import POISON, READ, WRITE, const, forget, unlink
+from cspcore.channel import POISON, READ, TAKEN, WRITE, const, forget, unlink
 from cspcore.channel import Offer as BaseOffer
 from cspcore.choice import End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
@@ -294,8 +294,12 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 ch._readers = unlink(r, r)
                 r.value = m.pending
                 names["wake"](r)
-            else:
+            elif r.alt is not r:
                 self._give_now(m)
+            else:  # an extended read, which makes it wait
+                if first is not None:
+                    break
+                first = m
             i += 1
         if first is not None:
             if i < len(guards):
@@ -462,7 +466,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             if o is not None and o.alt is not None:
                 o.channel.withdraw(o)
                 o.alt = None
-                o.value = POISON
+                if o.value is not TAKEN:  # else it was held by an extended read
+                    o.value = POISON
                 self.left -= 1
         # Not before all are withdrawn: the value could go to another read of this Parallel.
         for m in self.members:

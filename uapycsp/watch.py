@@ -63,6 +63,8 @@ def _waits_on(p):
     parked = engine.waits_on(p)
     if isinstance(parked, Waiting) and parked.op == MARKER:
         return parked.channel  # see wait.Composed
+    if isinstance(parked, Choice) and isinstance(parked._me, Join):
+        return parked._me  # what holds it: see uapycsp.extended
     return parked
 
 
@@ -95,10 +97,10 @@ def _count(parked):
 
 
 def _wishes(parked):
-    # Where a Parallel or an Alternative keeps its offers.
+    # Where a Parallel, an Alternative or an extended read keeps its offers.
     if isinstance(parked, Parallel):
         return parked.members
-    return parked._offers if isinstance(parked, Choice) else ()
+    return getattr(parked, "_offers", ())
 
 
 def _waiting(x, parked):

@@ -7,6 +7,7 @@ nothing was read or written. Ends load this when they are first asked.
 
 from ufuture.loop import engine
 from cspcore.choice import Timer
+from uapycsp import channel as channels
 from uapycsp.alternative import Alternative
 from uapycsp.channel import ReadEnd, WriteEnd
 from uapycsp.wait import coroutine, turn
@@ -49,6 +50,8 @@ def _write(end, timer, value):
         party = ch.give(value)
         if party is not None:
             engine.wake(party)
+        elif channels.stays is not None:
+            yield from channels.stays
         (value,)
         return 0
     return (yield from _wait(end.alt_pending_write(value), timer))

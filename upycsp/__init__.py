@@ -32,8 +32,8 @@ _HOMES = (
 # The first three of them are imported where nothing can be loaded on demand.
 _MODULES = (
     "plugnplay meeting pool aio aio_plugnplay aio_meeting aio_pool aio_bridge aio_counted"
-    " aio_closing awaited channel buffered counted alternative wait within timers closing virtual"
-    " guards bridge"
+    " aio_closing aio_extended awaited channel buffered counted extended alternative wait within"
+    " timers closing virtual guards bridge"
 )
 
 

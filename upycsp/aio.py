@@ -21,7 +21,7 @@ from cspcore.names import is_operation
 from cspcore.process import maker
 from upycsp import alternative, buffered, channel
 from upycsp.channel import poison_channel  # noqa: F401
-from upycsp.wait import load_all
+from upycsp.wait import load, load_all
 
 try:
     from ufuture.heap import advance
@@ -141,6 +141,9 @@ class _Reading:
     def within(self, ms):
         return channel.ReadEnd.within(self, ms)
         yield
+
+    def extended(self):
+        return load("upycsp.aio_extended").Extended(self)
 
     def poison(self, strength=None):
         self.plain_poison(strength)

@@ -87,6 +87,10 @@ class ReadEnd(End):
         """A call of at most ms: else TimeoutError, and nothing was read. 0 or less: one try."""
         return load("upycsp.within").read(self, ms)
 
+    def extended(self):
+        """`with cin.extended() as v`: the writer of v waits until the block ends."""
+        return load("upycsp.extended").Extended(self)
+
     def __iter__(self):
         return self
 

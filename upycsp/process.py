@@ -754,10 +754,10 @@ def _end_waits(me, chain):
 
 
 def _wishes(on):
-    # Where a Parallel or an Alternative keeps its offers.
+    # Where a Parallel, an Alternative or an extended read keeps its offers.
     if isinstance(on, Parallel):
         return on.members
-    return on._offers if isinstance(on, Choice) else ()
+    return getattr(on, "_offers", ())
 
 
 def _count_offers(me):
@@ -811,6 +811,9 @@ def _withdraw_own():
             on._me = None
         elif isinstance(on, Parallel):
             on.left = -1
+        elif isinstance(on, Offer):  # an extended read
+            if on.is_queued():
+                on.channel.withdraw(on)
         elif on is None and me.waits():
             me.channel.withdraw(me)
         me.on = None

@@ -24,7 +24,8 @@ look = None  # the watchdog, where the main thread has to call it
 lock = allocate_lock()
 _loading = allocate_lock()
 _loader = None  # the ident of the thread that holds it
-LATE = ("cspcore.masked", "upycsp.counted", "upycsp.guards")  # what has no name among upycsp's
+# What has no name among upycsp's.
+LATE = ("cspcore.masked", "upycsp.counted", "upycsp.extended", "upycsp.guards")
 offers = {}  # ident -> the thread's own offer; guarded by lock
 
 
@@ -180,7 +181,8 @@ def load_all():
         for name in LATE:
             __import__(name)
         if "upycsp.aio" in sys.modules:
-            __import__("upycsp.aio_counted")
+            for name in ("upycsp.aio_counted", "upycsp.aio_extended"):
+                __import__(name)
     if sys.platform != "esp32" and not _CPYTHON:
         for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
             getattr(sys.modules.get(name), "*", None)  # its __getattr__ loads all then

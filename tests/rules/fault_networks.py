@@ -601,6 +601,33 @@ def overflowing(log):
 
 
 @csp.process
+async def holds(cin, log):
+    point()
+    while True:
+        async with cin.extended() as v:
+            point()
+            log.add(v)
+            point()
+
+
+@csp.process
+async def gives_in_all_ways(cout):
+    point()
+    await cout(1)
+    point()
+    await csp.Alternative(cout.alt_pending_write(2)).select()
+    point()
+    await par(cout.alt_pending_write(3))
+    point()
+    cout.poison()
+
+
+def extended(log):
+    a = csp.Channel("a")
+    return [gives_in_all_ways(a.write), holds(a.read, log)], [a], [1, 2, 3], None
+
+
+@csp.process
 async def drives(cout, cin, log, v):
     point()
     await cout(v)
@@ -653,6 +680,7 @@ ALL = [
     joining,
     overflowing,
     strengths,
+    extended,
 ]
 
 # Not in all of uapycsp's: without any memory nobody polls the flag that a bridge's tasks wait for.

@@ -199,6 +199,120 @@ async def test_all_may_fail():
     assert sorted([f.value for f in got]) == list(range(20))
 
 
+class Broken(Exception):
+    pass
+
+
+class Flaky:
+    """Raises for a value so many times, then doubles it."""
+
+    def __init__(self, times):
+        self.log = Log()
+        self.times = times
+
+    def __call__(self, v):
+        self.log.add(v)
+        if self.log.items().count(v) <= self.times.get(v, 0):
+            raise Broken(v)
+        return 2 * v
+
+
+async def test_a_value_that_fails_is_tried_again():
+    for ordered in (True, False):
+        flaky = Flaky({1: 1, 3: 2})
+        got = await through(Farm(flaky, 2, ordered, retries=2), range(5))
+        assert sorted(got) == [0, 2, 4, 6, 8] and (not ordered or got == sorted(got))
+        assert sorted(flaky.log.items()) == [0, 1, 1, 2, 3, 3, 3, 4]
+
+
+async def test_after_the_last_retry_a_failure_is_one():
+    flaky = Flaky({1: 1, 2: 3})
+    got = await through(Farm(flaky, 1, failures="report", retries=1), range(4))
+    assert got[:2] == [0, 2] and got[3] == 6
+    assert got[2].value == 2 and isinstance(got[2].exception, Broken)
+    assert flaky.log.items() == [0, 1, 1, 2, 2, 3]
+    with raises(Broken):
+        await through(Farm(Flaky({2: 3}), 1, retries=2), range(4))
+
+
+class Device:
+    """What a worker works with; it breaks for some values."""
+
+    def __init__(self, log):
+        self.log = log
+        self.uses = 0
+        self.broken = False
+        log.add("made")
+
+    def use(self, v):
+        assert not self.broken
+        self.uses += 1
+        if v == "bad":
+            self.broken = True
+            raise Broken
+        return v, self.uses
+
+
+async def test_each_worker_has_its_own_state_and_makes_it_when_it_is_needed():
+    log = Log()
+    got = await through(Farm(Device.use, 3, setup=lambda: Device(log)), range(12))
+    assert [v for v, uses in got] == list(range(12))
+    made = log.count()
+    assert 1 <= made <= 3
+    assert sum([1 for v, uses in got if uses == 1]) == made
+    assert await through(Farm(Device.use, 3, setup=lambda: Device(log)), ()) == []
+    assert log.count() == made
+
+
+async def test_state_is_made_anew_after_an_exception():
+    log = Log()
+    make = Farm(Device.use, 1, failures="report", setup=lambda: Device(log))
+    got = await through(make, ("a", "bad", "b", "c"))
+    assert isinstance(got[1], csp.pool.Failure)
+    assert got[0] == ("a", 1) and got[2:] == [("b", 1), ("c", 2)]
+    assert log.count() == 2
+
+
+async def test_a_retry_has_new_state():
+    log = Log()
+    make = Farm(Device.use, 1, failures="report", retries=2, setup=lambda: Device(log))
+    got = await through(make, ("bad", "a"))
+    assert isinstance(got[0], csp.pool.Failure) and got[1] == ("a", 1)
+    assert log.count() == 4
+
+
+async def test_a_setup_that_raises_is_a_failure_of_the_value_it_was_for():
+    log = Log()
+
+    def connect():
+        log.add("tried")
+        if log.count() < 3:
+            raise Broken
+        return 10
+
+    def add(x, v):
+        return x + v
+
+    got = await through(Farm(add, 1, failures="report", setup=connect), (1, 2, 3, 4))
+    assert [type(x) is csp.pool.Failure for x in got] == [True, True, False, False]
+    assert got[2:] == [13, 14] and log.count() == 3
+    log = Log()
+    assert await through(Farm(add, 1, retries=2, setup=connect), (1, 2)) == [11, 12]
+
+
+async def test_poison_is_not_tried_again():
+    log = Log()
+
+    def meets(v):
+        log.add(v)
+        raise csp.PoisonException("mine")
+
+    a, b = csp.Channel(), csp.Channel()
+    farm = Farm(meets, 1, failures="report", retries=5)(a.read, b.write)
+    assert (await par(give_from(a.write, (1, 2, 3)), farm, takes_all(b.read)))[2] == []
+    assert log.items() == [1]
+
+
 async def test_a_function_that_meets_poison_ends_the_farm():
     def meets_poison(v):
         raise csp.PoisonException("elsewhere")
@@ -349,6 +463,13 @@ async def test_bad_use_of_farms_and_pmap_raises_at_once():
     with raises(ValueError) as e:
         Farm(double, 1, failures="ignore")  # pyright: ignore
     assert sentence(e.value)
+    with raises(ValueError) as e:
+        Farm(double, 1, retries=-1)
+    assert sentence(e.value)
+    for setup in (7, "x"):
+        with raises(TypeError) as e:
+            Farm(double, 1, setup=setup)  # pyright: ignore
+        assert sentence(e.value)
     with raises(TypeError):
         pmap(double, 7, 1)  # pyright: ignore
 
@@ -371,6 +492,17 @@ if AWAITABLE:
 
         got = await csp.Parallel(answers(ch.read, 10), pmap(tells, range(10), 3))
         assert got == [45, list(range(10))]
+
+    async def test_setup_may_be_an_async_def():
+        async def connect():
+            await sleep_ms(1)
+            return 10
+
+        async def add(x, v):
+            await sleep_ms(0)
+            return x + v
+
+        assert await through(Farm(add, 2, setup=connect), range(4)) == [10, 11, 12, 13]
 
 
 if LIB == "uapycsp":

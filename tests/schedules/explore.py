@@ -31,9 +31,7 @@ if args.fault:
     faults.seed(args.fault)  # before the library is loaded
 
 from schedules import world  # noqa: E402
-for module in (
-    "channels", "ends", "together", "processes", "networks", "threads", "meetings", "virtual",
-):
+for module in "channels ends together processes networks threads meetings extended virtual".split():
     __import__("schedules.programs_" + module)
 from schedules.programs import PROGRAMS  # noqa: E402
 from schedules.histories import text  # noqa: E402

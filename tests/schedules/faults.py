@@ -21,6 +21,7 @@ PROCESS = "upycsp.process"
 WAIT = "upycsp.wait"
 KEPT = "uthreading.kept"
 MEETING = "cspcore.meeting"
+EXTENDED = "upycsp.extended"
 WAITING = "uthreading.waiting"
 SYNC = "uthreading.sync"
 VIRTUAL = "upycsp.virtual"
@@ -54,6 +55,24 @@ FAULTS = {
         WAIT,
         "            value = self.value\n            self.value = WAITING\n",
         "            value = self.value\n",
+    ),
+    "who meets an extended read goes on": (
+        "held_plain",
+        EXTENDED,
+        "        self._me.wake()\n        if me is None:\n            return\n",
+        "        self._me.wake()\n        return\n",
+    ),
+    "poison of an extended read holds who poisons": (
+        "held_and_poison",
+        CORE,
+        "        elif offer.alt is offer:\n            party = offer.alone()\n",
+        "",
+    ),
+    "who is interrupted in an extended read keeps its writer": (
+        "held_by_one_who_is_interrupted_woken",
+        EXTENDED,
+        "                    writer = self.hold.release()\n",
+        "                    pass\n",
     ),
     "the losers of a choice stay": (
         "select_beside_a_reader",

@@ -9,6 +9,7 @@ import cspcore.channel
 from cspcore.channel import GIVEN, POISON, READ, TAKEN, WAITING, BaseChannel, last_of, link
 from cspcore.choice import Choice
 from tasks_world import CancelledError, csp, engine
+from uapycsp import extended
 from uapycsp.wait import Waiting, coroutine
 
 channel = sys.modules["uapycsp.channel"]
@@ -156,6 +157,28 @@ def end_not_propagated():
     return put(process.Process, "die", lambda self, er: er)
 
 
+def held_writer_let_go_at_once():
+    return put(extended._Hold, "keep", lambda self, party: engine.wake(party))
+
+
+def writer_that_meets_an_extended_read_goes_on():
+    def paired(self, offer):
+        engine.wake(self.alone())
+
+    return put(extended.Extended, "paired", paired)
+
+
+def cancelled_extended_read_drops_its_value():
+    def cancelled(self):
+        if self.value is WAITING:
+            return old(self)
+        self._let_go()
+        return True
+
+    old = extended.Extended.cancelled
+    return put(extended.Extended, "cancelled", cancelled)
+
+
 FAULTS = {
     loser_not_withdrawn: ("chosen_input", "chosen_output", "self_choice_and_others"),
     cancelled_not_withdrawn: ("pair", "two_writers"),
@@ -172,5 +195,8 @@ FAULTS = {
     timer_not_disarmed: ("timer",),
     children_not_cancelled: ("parallel",),
     parallel_gives_nothing_back: ("guards", "operations"),
+    held_writer_let_go_at_once: ("held",),
+    writer_that_meets_an_extended_read_goes_on: ("held",),
+    cancelled_extended_read_drops_its_value: ("held_two_readers",),
     end_not_propagated: ("failing", "failing_between"),
 }

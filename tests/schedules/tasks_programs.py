@@ -7,6 +7,8 @@ WD = ("write", "d")
 R2 = ("select", R, RD)
 W2 = ("select", W, WD)
 BOTH = ("select", R, W)
+H = ("hold", "c", ("turn",))
+HD = ("hold", "d", ("turn",))
 
 
 def on(capacity, **processes):
@@ -116,6 +118,26 @@ PROGRAMS = {
         "channels": {"c": 1, "d": 0},
         "processes": {"A": [("operations", W, W, RD)], "B": [R], "C": [WD], "D": [R]},
     },
+    # Extended reads.
+    "held": on(None, A=[W], B=[H]),
+    "held_twice": twice(on(None, A=[W, W], B=[H], C=[R])),
+    "held_two_writers": on(None, A=[W], B=[W], C=[H, R]),
+    "held_two_readers": on(None, A=[W, W], B=[H], C=[H]),
+    "held_again": twice(on(None, A=[("keep", W, W)], B=[H, R])),
+    "held_reader_again": dict(twice(on(None, A=[W, W], B=[("keep", H, H)], C=[R])), cancel="B"),
+    "held_chosen": on_two(A=[("select", W, RD)], B=[H], C=[WD]),
+    "held_chosen_again": twice(on_two(A=[("keep", W2, W2)], B=[H], C=[RD])),
+    "held_fairly": on_two(A=[("fair", W, WD)] * 2, B=[H], C=[HD]),
+    "held_with_a_timer": on(None, A=[("select", W, ("timer", 10))], B=[H], C=[R]),
+    "held_self_choice": on(None, A=[BOTH], B=[BOTH], C=[H]),
+    "held_guards": on_two(A=[("guards", W, WD)], B=[H], C=[RD]),
+    "held_guards_of_one_channel": on(None, A=[("guards", W, W)], B=[H], C=[H]),
+    "held_guards_twice": dict(twice(on_two(A=[("guards", W, RD), W], B=[H], C=[WD])), cancel="A"),
+    "held_operations": on_two(A=[("operations", W, RD)], B=[H], C=[WD]),
+    "held_nested": dict(on_two(A=[W], B=[WD], C=[("hold", "c", HD)]), cancel="C"),
+    "held_poisoned": on(None, A=[W], B=[W], C=[H], D=[("poison", "c", "channel")]),
+    "held_closed": on(None, A=[W], B=[W], C=[H, H], D=[("close", "c")]),
+    "held_failing": with_ends(on(None, A=[W, W], B=(["c.read"], [("hold", "c", ("fail",))]))),
     # Processes in processes.
     "parallel": on(None, A=[("parallel", [W], [R]), R], B=[W]),
     "parallel_twice": twice(on(None, A=[("keep", ("parallel", [W], [R]), R)], B=[W])),
@@ -157,6 +179,10 @@ MANY = (
     "given_back_thrice",
     "buffer_2_given_back",
     "timer_again",
+    "held_twice",
+    "held_chosen_again",
+    "held_poisoned",
+    "held_closed",
     "sleeper",
     "guards_given_back",
     "parallel_twice",

@@ -14,11 +14,12 @@ Actions (values to write are made up: the process's name and a number):
     ("guards", part, ..)   a Parallel of guards; part: read or write
     ("operations", part, ..)   a Parallel of un-awaited operations
     ("each", c)            reads to the channel's end
+    ("hold", c, action, ..)   an extended read, whose block does these
     ("parallel", [..], ..) ("sequence", [..], ..) ("gather", [..], ..)   children with actions
     ("spawn", [..])        a child in the background, then waits for it
     ("limit", ms, [..])    a child with a time limit
     ("keep", action, ..)   goes on with the next action when these are cancelled
-    ("sleep", ms)  ("fail",)
+    ("sleep", ms)  ("turn",)  ("fail",)
 
 What happens is noted down in the words of tasks_check.
 """
@@ -28,6 +29,7 @@ import uapycsp as csp
 from cspcore.channel import DEAD
 from histories import CANCELLED, POISON
 from tasks_check import Failure, conserve, follow
+from uapycsp.wait import coroutine, turn
 from ufuture.loop import engine
 
 try:
@@ -42,6 +44,12 @@ def running_task():
         return current_task()
     except RuntimeError:
         return None
+
+
+@coroutine
+def others_first():
+    """Those who are ready go first."""
+    yield turn()
 
 
 class Failed(Exception):
@@ -61,6 +69,8 @@ class World:
         self.processes = []
         self.wrong = None
         self.delay = None  # in MicroPython: how many turns to pass before an action
+        self.held = []  # the values of extended reads whose block has not ended
+        self.let_go_of = []  # those whose write has ended
         self._tasks = {}
         self._begun = []
         self._ends = 0
@@ -85,6 +95,19 @@ class World:
             self.fail("an operation of %s has ended twice" % p.name)
         p.open = False
         self.events.append(("return", p.name, outcome))
+
+    def exact(self):
+        """Whether nobody was cancelled: then a writer stays for as long as the block does."""
+        return not any(p.cancels for p in self.processes)
+
+    def let_go(self, p, op, chosen):
+        """The operation of a process has ended well."""
+        parts = op[1] if op[0] in ("select", "parallel") else (op,)
+        for part in parts if chosen is None else (parts[chosen],):
+            if part[0] == "write":
+                self.let_go_of.append(part[2])
+                if part[2] in self.held and self.exact():
+                    self.fail("%s was let go before the block ended" % p.name)
 
     def stepped(self):
         """After each step: whose operation has begun and not ended waits now."""
@@ -263,6 +286,10 @@ class Process:
             await self.together(kind, action[1:])
         elif kind == "each":
             await self.each(action[1])
+        elif kind == "hold":
+            await self.hold(action[1], action[2:])
+        elif kind == "turn":
+            await others_first()
         elif kind == "sleep":
             await engine.sleep_ms(action[1])
         elif kind == "fail":
@@ -285,8 +312,10 @@ class Process:
             raise
         if guards is not None:
             index = [i for i in range(len(guards)) if guards[i] is v[0]][0]
+            w.let_go(self, op, index)
             w.end(self, ("chosen", index, v[1]))
         else:
+            w.let_go(self, op, None)
             w.end(self, ("ok", tuple(v) if op[0] == "parallel" else v))
         return v
 
@@ -343,6 +372,20 @@ class Process:
                 w.end(self, CANCELLED)
                 raise
             w.end(self, ("ok", v))
+
+    async def hold(self, name, actions):
+        w = self.world
+        block = w.channels[name].read.extended()
+        v = await self.note(("read", name), block.__aenter__())
+        w.held.append(v)
+        if v in w.let_go_of and not v.startswith("again:") and w.exact():
+            w.fail("%s came into its block after its writer was let go" % self.name)
+        try:
+            for action in actions:
+                await self.do(action)
+        finally:
+            w.held.remove(v)
+            await block.__aexit__(None, None, None)
 
     async def keep(self, actions):
         for action in actions:

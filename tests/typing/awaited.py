@@ -87,6 +87,8 @@ async def meet(numbers: ReadEnd[int], words: WriteEnd[str]):
     await sums.serve(spell)  # pyright: ignore[reportArgumentType]
     Farm(spell, 3)(numbers, words)
     Farm(spell, 3)(numbers, numbers)  # pyright: ignore[reportArgumentType]
+    Farm(add, 3, retries=1, setup=lambda: 7)(numbers, words)  # pyright: ignore[reportArgumentType]
+    Farm(add, 3, setup=lambda: "seven")  # pyright: ignore[reportCallIssue, reportArgumentType]
     assert_type(await pmap(spell, [1, 2], 2), list[str])
     barrier = AltingBarrier.create(2)[0]
     g, v = await Alternative(numbers, barrier, Every(100)).select(ready=(1, 1, 0))
@@ -94,6 +96,8 @@ async def meet(numbers: ReadEnd[int], words: WriteEnd[str]):
     g, v = await Alternative(Closed(words), numbers).select(ready=[True, False])
     assert_type(v, int | None)
     assert_type(await numbers.within(10), int)
+    async with numbers.extended() as held:
+        assert_type(held, int)
     with numbers.join() as counted:
         assert_type(await counted(), int)
     Samples(lambda: 1, words, 10)  # pyright: ignore[reportArgumentType]
