@@ -1,9 +1,10 @@
 """Runs inside the interpreter under test: imports one test file and runs its functions on request.
 
 Started as `interpreter runner.py TOKEN MODULE LIBRARY PATH...`. Each line on stdin asks for one
-function: "call NAME", "csp NAME" (under `csp.run`), "virtual NAME" (by rules_support.run_virtually)
-or "asyncio NAME". Each answer is one line on stdout that starts with the token; all else on stdout
-was printed by the tests. Works on MicroPython 1.16 and later and on CPython 3.10 and later.
+function: "call NAME", "csp NAME" (under `csp.run`), "virtual NAME" (under run_virtually of
+rules_support) or "asyncio NAME". Each answer is one line on stdout that starts with the token;
+all else on stdout was printed by the tests. Works on MicroPython 1.16 and later and on CPython
+3.10 and later.
 """
 
 import gc

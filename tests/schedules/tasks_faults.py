@@ -8,6 +8,7 @@ import sys
 import cspcore.channel
 from cspcore.channel import GIVEN, POISON, READ, TAKEN, WAITING, BaseChannel, last_of, link
 from cspcore.choice import Choice
+from cspcore.life import Share
 from tasks_world import CancelledError, csp, engine
 from uapycsp.wait import Waiting, coroutine
 
@@ -156,6 +157,26 @@ def end_not_propagated():
     return put(process.Process, "die", lambda self, er: er)
 
 
+def one_retires_for_all():
+    def retire(self):
+        if not self.retired:
+            life = self.real._life
+            life.readers = min(life.readers, 1)
+            life.writers = min(life.writers, 1)
+        return old(self)
+
+    old = Share.retire
+    return put(Share, "retire", retire)
+
+
+def retirement_wakes_nobody():
+    def retire(self):
+        old(self)
+
+    old = Share.retire
+    return put(Share, "retire", retire)
+
+
 FAULTS = {
     loser_not_withdrawn: ("chosen_input", "chosen_output", "self_choice_and_others"),
     cancelled_not_withdrawn: ("pair", "two_writers"),
@@ -172,5 +193,7 @@ FAULTS = {
     timer_not_disarmed: ("timer",),
     children_not_cancelled: ("parallel",),
     parallel_gives_nothing_back: ("guards", "operations"),
+    one_retires_for_all: ("writers_retire", "readers_retire"),
+    retirement_wakes_nobody: ("writers_retire", "readers_retire"),
     end_not_propagated: ("failing", "failing_between"),
 }

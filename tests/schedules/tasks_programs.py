@@ -7,6 +7,8 @@ WD = ("write", "d")
 R2 = ("select", R, RD)
 W2 = ("select", W, WD)
 BOTH = ("select", R, W)
+JR, TR = ("join", "c", "read"), ("retire", "c", "read")
+JW, TW = ("join", "c", "write"), ("retire", "c", "write")
 
 
 def on(capacity, **processes):
@@ -77,6 +79,16 @@ PROGRAMS = {
         "channels": {"c": 1, "d": 0},
         "processes": {"A": [("select", W, WD)], "B": [("select", RD, R)], "C": [W], "D": [R]},
     },
+    # Counted ends.
+    "writers_retire": on(None, A=[JW, W, TW], B=[JW, W, TW], C=[("each", "c")]),
+    "readers_retire": on(None, A=[W, W], B=[JR, R, TR], C=[JR, R, TR], D=[W]),
+    "both_retire": on(None, A=[JW, W, W, TW], B=[JR, R, TR], C=[R]),
+    "writers_retire_behind_a_buffer": on(1, A=[JW, W, W, TW], B=[JW, TW], C=[R, R]),
+    "readers_retire_before_a_buffer": on(1, A=[W, W], B=[JR, R, TR], C=[JR, TR], D=[W]),
+    "one_retires_while_others_choose": on_two(
+        A=[JW, ("select", W, WD), TW], B=[R2], C=[JR, ("select", RD, R), TR]
+    ),
+    "operations_of_counted_ends": on_two(A=[JW, ("operations", W, RD), TW], B=[R, WD], C=[R]),
     # Choice.
     "chosen_input": on_two(A=[W], B=[WD], C=[R2]),
     "chosen_input_twice": on_two(A=[W], B=[WD], C=[R2, R2]),

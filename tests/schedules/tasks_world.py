@@ -19,6 +19,8 @@ Actions (values to write are made up: the process's name and a number):
     ("limit", ms, [..])    a child with a time limit
     ("keep", action, ..)   goes on with the next action when these are cancelled
     ("sleep", ms)  ("fail",)
+    ("join", c, how)  ("retire", c, how)   has a counted end from now on ("read" or "write"), by
+                           which it reads or writes; has it no more
 
 What happens is noted down in the words of tasks_check.
 """
@@ -60,6 +62,7 @@ class World:
         self.capacities = {}
         self.processes = []
         self.wrong = None
+        self.retiring = False
         self.delay = None  # in MicroPython: how many turns to pass before an action
         self._tasks = {}
         self._begun = []
@@ -107,7 +110,9 @@ class World:
             self.wrong = text
 
     def ending(self, ch, op):
-        """A channel is poisoned or closed, by whomever."""
+        """A channel is poisoned or closed, by whomever; by a retirement: the specification knows."""
+        if self.retiring:
+            return
         self._ends += 1
         name = "end%d" % self._ends
         self.events.append(("call", name, op))
@@ -215,6 +220,7 @@ class Process:
         self.kids = 0
         self._values = 0
         self._alternatives = {}
+        self._counted = {}  # (channel, "read" or "write") -> its counted end
 
     async def body(self, actions, loud=False):
         """Its coroutine; loud: poison comes out."""
@@ -248,10 +254,12 @@ class Process:
         if w.delay is not None:
             await w.delay(self)
         if kind == "read":
-            await self.note(("read", action[1]), w.channels[action[1]].read())
+            await self.note(("read", action[1]), self.end(action[1], "read")())
         elif kind == "write":
             v = self.value()
-            await self.note(("write", action[1], v), w.channels[action[1]].write(v))
+            await self.note(("write", action[1], v), self.end(action[1], "write")(v))
+        elif kind in ("join", "retire"):
+            self.count(*action)
         elif kind == "close":
             w.channels[action[1]].close()
         elif kind == "poison":
@@ -271,6 +279,26 @@ class Process:
             await self.keep(action[1:])
         else:
             await self.tasks(kind, action[1:])
+
+    def end(self, name, how):
+        return self._counted.get((name, how)) or getattr(self.world.channels[name], how)
+
+    def count(self, kind, name, how):
+        w = self.world
+        w.begin(self, (kind, name, how))
+        try:
+            if kind == "join":
+                ch = w.channels[name]
+                self._counted[name, how] = ch.reader() if how == "read" else ch.writer()
+            else:
+                w.retiring = True
+                self._counted.pop((name, how)).retire()
+        except csp.PoisonException:
+            w.end(self, POISON)
+            raise
+        finally:
+            w.retiring = False
+        w.end(self, ("ok", None))
 
     async def note(self, op, awaitable, guards=None):
         w = self.world
@@ -293,10 +321,10 @@ class Process:
     def part(self, part, again=False):
         # (what the specification calls it, the guard)
         if part[0] == "read":
-            return part[:2], self.world.channels[part[1]].read
+            return part[:2], self.end(part[1], "read")
         if part[0] == "write":
             v = ("again:" if again else "") + self.value()
-            return ("write", part[1], v), self.world.channels[part[1]].write.alt_pending_write(v)
+            return ("write", part[1], v), self.end(part[1], "write").alt_pending_write(v)
         if part[0] == "skip":
             return ("skip",), csp.Skip()
         return ("timer",), csp.Timer(ms=part[1])
@@ -324,8 +352,8 @@ class Process:
             word, guard = self.part(part)
             words.append(word)
             if kind == "operations":
-                ch = self.world.channels[word[1]]
-                guard = ch.read() if word[0] == "read" else ch.write(word[2])
+                end = self.end(word[1], word[0])
+                guard = end() if word[0] == "read" else end(word[2])
             members.append(guard)
         await self.note(("parallel", tuple(words)), csp.Parallel(*members))
 
