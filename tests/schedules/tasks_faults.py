@@ -9,6 +9,7 @@ import cspcore.channel
 from cspcore.channel import GIVEN, POISON, READ, TAKEN, WAITING, BaseChannel, last_of, link
 from cspcore.choice import Choice
 from cspcore.life import Share
+from cspcore.meeting import Rounds
 from tasks_world import CancelledError, csp, engine
 from uapycsp.wait import Waiting, coroutine
 
@@ -177,6 +178,16 @@ def retirement_wakes_nobody():
     return put(Share, "retire", retire)
 
 
+def barrier_opens_early():
+    def look(self):
+        self._waiting += 1
+        old(self)
+        self._waiting -= 1
+
+    old = Rounds._look
+    return put(Rounds, "_look", look)
+
+
 FAULTS = {
     loser_not_withdrawn: ("chosen_input", "chosen_output", "self_choice_and_others"),
     cancelled_not_withdrawn: ("pair", "two_writers"),
@@ -195,5 +206,6 @@ FAULTS = {
     parallel_gives_nothing_back: ("guards", "operations"),
     one_retires_for_all: ("writers_retire", "readers_retire"),
     retirement_wakes_nobody: ("writers_retire", "readers_retire"),
+    barrier_opens_early: ("barrier_of_three", "barrier_again"),
     end_not_propagated: ("failing", "failing_between"),
 }

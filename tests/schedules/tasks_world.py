@@ -3,6 +3,7 @@
 Runs in CPython and inside MicroPython. A program is a dictionary:
 
     "channels": {name: capacity}       None: a Channel; n: a BufferedChannel; -1: an unlimited one
+    "barriers": {name: parties}        barriers; buckets where parties is 0; left out: none
     "processes": {name: [action, ..]}  what each does, one action after another; or, with ends,
                  {name: (ends, [..])}  a process function that is given these ends ("c.read")
     "cancel": "AB"                     the first letters of those who may be cancelled; else all
@@ -18,6 +19,7 @@ Actions (values to write are made up: the process's name and a number):
     ("spawn", [..])        a child in the background, then waits for it
     ("limit", ms, [..])    a child with a time limit
     ("keep", action, ..)   goes on with the next action when these are cancelled
+    ("sync", b)  ("fall", b)  ("flush", b)   ("break", b): poisons it
     ("sleep", ms)  ("fail",)
     ("join", c, how)  ("retire", c, how)   has a counted end from now on ("read" or "write"), by
                            which it reads or writes; has it no more
@@ -31,6 +33,7 @@ from cspcore.channel import DEAD
 from histories import CANCELLED, POISON
 from tasks_check import Failure, conserve, follow
 from ufuture.loop import engine
+from uapycsp import meeting
 
 try:
     from asyncio import CancelledError, current_task
@@ -75,6 +78,10 @@ class World:
                 ch = Buffered(name, None if capacity < 0 else capacity)
                 self.capacities[name] = None if capacity < 0 else capacity
             self.channels[name] = ch
+        self.barriers = {}
+        for name, parties in program.get("barriers", {}).items():
+            self.barriers[name] = meeting.Barrier(parties) if parties else meeting.Bucket()
+            self.capacities[name] = ("parties", parties)
 
     # What happens
 
@@ -110,9 +117,9 @@ class World:
             self.wrong = text
 
     def ending(self, ch, op):
-        """A channel is poisoned or closed, by whomever; by a retirement: the specification knows."""
+        """A channel is poisoned or closed, by whomever."""
         if self.retiring:
-            return
+            return  # the specification knows
         self._ends += 1
         name = "end%d" % self._ends
         self.events.append(("call", name, op))
@@ -194,6 +201,13 @@ class World:
                 both.append((q, [("write", name)]))
         return both
 
+    def poison_all(self):
+        for _, ch in sorted(self.channels.items()):
+            ch.poison()
+        for name, b in sorted(self.barriers.items()):
+            self.ending(b, ("poison", name, "channel"))
+            b.poison()
+
     def end_check(self):
         """After everything was poisoned and has ended."""
         for p in self.processes:
@@ -260,6 +274,17 @@ class Process:
             await self.note(("write", action[1], v), self.end(action[1], "write")(v))
         elif kind in ("join", "retire"):
             self.count(*action)
+        elif kind == "sync":
+            await self.note(action, w.barriers[action[1]].sync())
+        elif kind == "fall":
+            await self.note(action, w.barriers[action[1]].fall_into())
+        elif kind == "flush":
+            w.begin(self, action)
+            w.end(self, ("ok", w.barriers[action[1]].flush()))
+        elif kind == "break":
+            w.begin(self, ("poison", action[1], "channel"))
+            w.barriers[action[1]].poison()
+            w.end(self, ("ok", None))
         elif kind == "close":
             w.channels[action[1]].close()
         elif kind == "poison":
