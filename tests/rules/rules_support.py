@@ -74,13 +74,13 @@ else:
 
 # The libraries whose `run` takes a clock: there tests with VIRTUAL_TIME at the head of their file
 # run by a clock of their own, which stands still while something can go on and then jumps.
-VIRTUAL = LIB == "uapycsp"
+VIRTUAL = ("uapycsp", "aio", "upycsp")
 _jumps = False
 
 
 def run_virtually(test):
     global _jumps
-    if VIRTUAL:
+    if LIB in VIRTUAL:
         clock = csp.virtual.VirtualClock()
         _jumps = True
         try:

@@ -25,6 +25,7 @@ ticks_ms, ticks_add, ticks_diff = csp.timers.ticks_ms, csp.timers.ticks_add, csp
 
 VIRTUAL_TIME = True
 REAL_TIME = (
+    "test_it_lets_others_run_though_it_is_always_ready",
     "test_regular_moments_are_waited_for_and_do_not_drift",
     "test_moments_come_through_a_flood_of_messages",
 )

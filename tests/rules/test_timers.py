@@ -25,6 +25,7 @@ if THREADS:
 VIRTUAL_TIME = True
 REAL_TIME = (
     "test_a_timer_is_chosen_after_its_time_with_value_none",
+    "test_a_select_that_ended_leaves_no_timer_armed",
     "test_messages_racing_with_timeouts_are_neither_lost_nor_doubled",
 )
 

@@ -35,6 +35,7 @@ LONG_MS = 3600000
 LATE = "too late"
 VIRTUAL_TIME = True
 REAL_TIME = (
+    "test_a_process_that_tries_again_and_again_lets_others_run",
     "test_cancelled_in_the_moment_of_its_time_it_is_cancelled_or_late",
     "test_messages_between_the_impatient_are_neither_lost_nor_doubled",
 )
