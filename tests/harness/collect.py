@@ -9,6 +9,9 @@ head of such a file say more:
     VARIANTS = ("uapycsp",)            not for the others (those two folders only)
     TIME_LIMIT = 20                    seconds for the whole file, 180 if not given
     HEAP = "222K"                      MicroPython's heap
+    VIRTUAL_TIME = True                its coroutines run by a clock that jumps, where one is: see
+                                       rules_support
+    REAL_TIME = ("test_x",)            but not these
 """
 
 import ast
@@ -21,7 +24,7 @@ import pytest
 from . import device, interpreters
 
 _TIME_LIMIT = 180
-_CONSTANTS = ("INTERPRETERS", "VARIANTS", "TIME_LIMIT", "HEAP")
+_CONSTANTS = ("INTERPRETERS", "VARIANTS", "TIME_LIMIT", "HEAP", "VIRTUAL_TIME", "REAL_TIME")
 _VARIED = ("rules", "regressions")  # folders whose tests run for each variant of the library
 
 
@@ -53,6 +56,8 @@ class Source:
         self.variants = constants.get("VARIANTS") or tuple(device.LIBRARIES)
         self.limit = constants.get("TIME_LIMIT") or _TIME_LIMIT
         self.heap = constants.get("HEAP")
+        self.virtual_time = constants.get("VIRTUAL_TIME", False)
+        self.real_time = constants.get("REAL_TIME") or ()
 
     def _literal(self, name, node):
         try:
@@ -69,14 +74,18 @@ class Source:
             yield "{} is defined twice".format(name)
         for name in self.classes:
             yield "{}: device tests are functions, not classes".format(name)
+        for name in set(self.real_time) - set(names):
+            yield "REAL_TIME: there is no {}".format(name)
         for name in set(self.interpreters) - set(interpreters.NAMES):
             yield "INTERPRETERS: {!r} is none of {}".format(name, ", ".join(interpreters.NAMES))
         for name in set(self.variants) - set(device.LIBRARIES):
             yield "VARIANTS: {!r} is none of {}".format(name, ", ".join(device.LIBRARIES))
 
 
-def how(is_async, variant):
+def how(is_async, variant, virtual_time=False):
     """In which way the runner calls a function."""
+    if is_async and virtual_time:
+        return "virtual"
     if not is_async or variant == "upycsp":
         return "call"
     return "csp" if variant else "asyncio"
@@ -146,7 +155,10 @@ class DeviceTest(pytest.Item):
             if os.environ.get("CI"):
                 pytest.fail(_MISSING, pytrace=False)
             raise pytest.skip.Exception(_MISSING, _use_item_location=True)
-        verdict = self.parent.device.ask(how(self.is_async, self.parent.variant), self.name)
+        source = self.parent.parent.source
+        virtual_time = source.virtual_time and self.name not in source.real_time
+        asked = how(self.is_async, self.parent.variant, virtual_time)
+        verdict = self.parent.device.ask(asked, self.name)
         if verdict.output:
             self.add_report_section("call", "stdout", verdict.output)
         if verdict.kind == "skip":

@@ -65,7 +65,7 @@ class Device:
         self._before = None  # the function asked for last
 
     def ask(self, how, name, within=None):
-        """Runs one function and returns its Verdict; how is "call", "csp" or "asyncio".
+        """Runs one function and returns its Verdict; how is a word of the runner's.
 
         within: a limit for this one, in seconds.
         """

@@ -1,9 +1,10 @@
 """Runs inside the interpreter under test: imports one test file and runs its functions on request.
 
 Started as `interpreter runner.py TOKEN MODULE LIBRARY PATH...`. Each line on stdin asks for one
-function: "call NAME", "csp NAME" (under `csp.run`) or "asyncio NAME". Each answer is one line on
-stdout that starts with the token; all else on stdout was printed by the tests. Works on
-MicroPython 1.16 and later and on CPython 3.10 and later.
+function: "call NAME", "csp NAME" (under `csp.run`), "virtual NAME" (under run_virtually of
+rules_support) or "asyncio NAME". Each answer is one line on stdout that starts with the token;
+all else on stdout was printed by the tests. Works on MicroPython 1.16 and later and on CPython
+3.10 and later.
 """
 
 import gc
@@ -81,6 +82,8 @@ def renew_loop():
 def run(how, function):
     if how == "csp":
         sys.modules["csp"].run(function())
+    elif how == "virtual":
+        sys.modules["rules_support"].run_virtually(function)
     elif how == "asyncio":
         renew_loop()
         event_loop().run(function())
@@ -99,7 +102,7 @@ def answer(how, name, function):
             return tell("skip", name, str(error))
         gc.collect()
         tell("fail", name, trace(error))
-        if how == "csp":
+        if how in ("csp", "virtual"):
             renew_loop()
         return None
     return tell("pass", name)

@@ -31,7 +31,7 @@ MAPS wake_them | upycsp/wait.py:wake_chain | party.wake()
 bit poisoned[CHANNELS], closed[CHANNELS];
 
 #define MEETS(c, other, v) assert(!poisoned[c])
-#define REFUSED(c, kind, waited) \
+#define REFUSED(o, c, kind, waited) \
   assert(poisoned[c] || closed[c] && !(kind == WRITE && waited))
 #define WAITS_WELL(c, kind) (!poisoned[c] && (kind == WRITE || !closed[c]))
 #define GUARD_WAITS_WELL(g) WAITS_WELL(ch_of[g], op[g])

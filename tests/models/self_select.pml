@@ -15,7 +15,7 @@ MAPS both_ways | cspcore/verify.py:verify | _check(alt is not None, "a reader an
 */
 #define CHANNELS 1
 #define MEETS(c, other, v) assert(PLAIN(other) || OWN(ALT_OF(other)) != g_me)
-#define REFUSED(c, kind, waited) assert(false)
+#define REFUSED(o, c, kind, waited) assert(false)
 #define LEAVES_ALT(a) timeout /* nobody will ever come */
 #define LEAVES_PLAIN(c, kind) timeout
 

@@ -23,6 +23,13 @@ from rules_support import (
 
 ticks_ms, ticks_add, ticks_diff = csp.timers.ticks_ms, csp.timers.ticks_add, csp.timers.ticks_diff
 
+VIRTUAL_TIME = True
+REAL_TIME = (
+    "test_it_lets_others_run_though_it_is_always_ready",
+    "test_regular_moments_are_waited_for_and_do_not_drift",
+    "test_moments_come_through_a_flood_of_messages",
+)
+
 
 class Clock:
     """A clock that is set, and whose ticks go round as a board's do, though sooner."""

@@ -8,13 +8,13 @@ from rules_support import (
     choose,
     idle,
     join,
+    now_ms,
     par,
+    passed,
     posted,
     settle,
     skip,
     sleep_ms,
-    ticks_diff,
-    ticks_ms,
     until,
     waiting_writers,
 )
@@ -22,16 +22,20 @@ from rules_support import (
 if THREADS:
     from uthreading import clock
 
-# Clocks count whole milliseconds on both sides.
-SLACK_MS = 2
+VIRTUAL_TIME = True
+REAL_TIME = (
+    "test_a_timer_is_chosen_after_its_time_with_value_none",
+    "test_a_select_that_ended_leaves_no_timer_armed",
+    "test_messages_racing_with_timeouts_are_neither_lost_nor_doubled",
+)
 
 
 async def test_a_timer_is_chosen_after_its_time_with_value_none():
     ch = csp.Channel("c")
     for timer in (csp.Timer(0.05), csp.Timer(ms=50), csp.Timer(seconds=0.05)):
-        start = ticks_ms()
+        start = now_ms()
         assert await csp.Alternative(ch.read, timer).select() == (timer, None)
-        assert ticks_diff(ticks_ms(), start) >= 50 - SLACK_MS
+        assert passed(start, 50)
         assert idle(ch)
 
 
@@ -52,9 +56,9 @@ async def test_a_timer_is_armed_again_at_each_select():
     timer = csp.Timer(ms=30)
     alt = csp.Alternative(ch.read, timer)
     for _ in range(3):
-        start = ticks_ms()
+        start = now_ms()
         assert await alt.select() == (timer, None)
-        assert ticks_diff(ticks_ms(), start) >= 30 - SLACK_MS
+        assert passed(start, 30)
 
 
 async def test_a_timer_counts_from_the_select_and_not_from_its_making():
@@ -62,9 +66,9 @@ async def test_a_timer_counts_from_the_select_and_not_from_its_making():
     timer = csp.Timer(ms=40)
     alt = csp.Alternative(ch.read, timer)
     await sleep_ms(60)
-    start = ticks_ms()
+    start = now_ms()
     assert await alt.select() == (timer, None)
-    assert ticks_diff(ticks_ms(), start) >= 40 - SLACK_MS
+    assert passed(start, 40)
 
 
 async def test_a_timer_that_was_not_chosen_is_disarmed():
@@ -134,8 +138,7 @@ async def test_an_old_timer_does_not_cut_the_next_select_of_the_same_alternative
     timer = csp.Timer(ms=60)
     h = await in_time(ch, lambda: selects_twice(ch.read, timer, log), "first", 40)
     assert await join(h) == (timer, None)
-    (waited,) = log.items()
-    assert waited >= 60 - SLACK_MS
+    assert log.items() == [True]
 
 
 @csp.process
@@ -145,9 +148,9 @@ async def selects_twice(cin, timer, log):
     if g is timer:
         return None  # in_time tries again
     assert g is cin and v == "first"
-    start = ticks_ms()
+    start = now_ms()
     res = await alt.select()
-    log.add(ticks_diff(ticks_ms(), start))
+    log.add(passed(start, 60))
     return res
 
 
@@ -157,9 +160,9 @@ async def test_a_timer_set_to_a_longer_time_between_two_selects_takes_that():
     alt = csp.Alternative(ch.read, timer)
     assert (await alt.select())[0] is timer
     timer.ms = 40
-    start = ticks_ms()
+    start = now_ms()
     assert (await alt.select())[0] is timer
-    assert ticks_diff(ticks_ms(), start) >= 40 - SLACK_MS
+    assert passed(start, 40)
 
 
 async def test_the_shorter_of_two_timers_is_chosen_wherever_it_stands():
@@ -174,9 +177,9 @@ async def test_a_ready_channel_is_chosen_and_not_a_timer_still_running():
     ch = csp.Channel("c")
     timer = csp.Timer(ms=60000)
     (h,) = await waiting_writers(ch, (1,))
-    start = ticks_ms()
+    start = now_ms()
     assert await csp.Alternative(timer, ch.read).select() == (ch.read, 1)
-    assert ticks_diff(ticks_ms(), start) < 30000
+    assert not passed(start, 30000)
     assert await join(h) == 0
 
 
@@ -203,9 +206,9 @@ async def test_many_timers_each_fire_once_none_early_and_none_behind_a_longer_on
 
 @csp.process
 async def logs_after(n, log):
-    start = ticks_ms()
+    start = now_ms()
     await csp.Alternative(csp.Timer(ms=n)).select()
-    assert ticks_diff(ticks_ms(), start) >= n - SLACK_MS
+    assert passed(start, n)
     log.add(n)
 
 
@@ -267,10 +270,10 @@ async def reads_with_timeouts(cin, log):
 
 
 def test_run_does_not_wait_for_a_timer_that_was_not_chosen():
-    start = ticks_ms()
+    start = now_ms()
     ch = csp.Channel("c")
     csp.run(gives(ch.write), selects_with_long_timer(ch.read))
-    assert ticks_diff(ticks_ms(), start) < 30000
+    assert not passed(start, 30000)
 
 
 @csp.process

@@ -15,6 +15,7 @@ CORE = "cspcore.channel"
 CHOICE = "cspcore.choice"
 BUFFERED = "cspcore.buffered"
 LIFE = "cspcore.life"
+POOL = "cspcore.pool"
 COUNTED = "upycsp.counted"
 ALTERNATIVE = "upycsp.alternative"
 PROCESS = "upycsp.process"
@@ -27,6 +28,18 @@ SYNC = "uthreading.sync"
 VIRTUAL = "upycsp.virtual"
 
 FAULTS = {
+    "who waits for a channel's end is not told": (
+        "closed_is_told_close",
+        LIFE,
+        "        return chain if self.watch is None else self.watch.ring(chain)\n",
+        "        return chain\n",
+    ),
+    "a farm writes what is done first": (
+        "farm_well",
+        POOL,
+        "            if not ordered:\n",
+        "            if True:\n",
+    ),
     "a wake reaches only who sleeps already": (
         "pair",
         WAIT,

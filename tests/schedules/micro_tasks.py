@@ -176,8 +176,7 @@ class Schedule:
         w.mark("drained")
         await self.serve(w.writing)
         await self.serve(w.pairs, 1)
-        for _, ch in sorted(w.channels.items()):
-            ch.poison()
+        w.poison_all()
         await self.go_on()
         if not network.alive.is_empty():
             raise Failure("a process is left in the list of those alive")

@@ -12,7 +12,8 @@ from schedules.programs_channels import (
     write,
     writes,
 )
-from schedules.world import PoisonException
+from schedules.world import PoisonException, upycsp
+from upycsp import closing
 
 
 # Ends of channels
@@ -264,3 +265,68 @@ def fair_selects_beside_an_end(w, how):
     w.thread("s", fairly, 4)
     w.thread("w", lambda p: (p.write("b", 1), p.write("b", 2)))
     w.thread("p", poisons, how)
+
+
+# Who waits for the end of a channel
+
+
+@family(ENDINGS, bound=1, chance=100)
+def closed_is_told(w, how):
+    w.channel("a")
+    w.channel("b")
+    ended = closing.Closed(w.channels["a"].write)
+    told = []
+
+    def chooses(p):
+        g, v = upycsp.Alternative(w.channels["b"].read, ended).select()
+        w.expect(g is ended and v is None, "%r was chosen" % (g,))
+        told.append(p.name)
+
+    def waits(p):
+        w.expect(ended() is None, "it has a value")
+        told.append(p.name)
+
+    w.thread("s", chooses)
+    w.thread("t", waits)
+    w.thread("p", poisons, how)
+    w.must_end()
+    w.at_end(lambda: w.expect(sorted(told) == ["s", "t"], "told are %r" % told))
+
+
+@program(bound=2, chance=120)
+def closed_is_told_by_the_last_to_retire(w):
+    w.channel("a")
+    ended = closing.Closed(w.channels["a"].write)
+    told = []
+    retired = []
+
+    def waits(p):
+        ended()
+        told.append(p.name)
+        w.expect(len(retired) == 2, "%r have retired" % retired)
+
+    for name in "vw":
+        counted(w, name, "write", lambda p: retired.append(p.name))
+    w.thread("s", waits)
+    w.must_end()
+    w.at_end(lambda: w.expect(told == ["s"], "told are %r" % told))
+
+
+@program(bound=2, chance=120)
+def closed_beside_a_message(w):
+    w.channel("a")
+    w.channel("b")
+    got = []
+
+    def chooses(p):
+        cin = w.channels["b"].read
+        alt = upycsp.Alternative(closing.Closed(w.channels["a"].write), cin)
+        for _ in range(2):
+            g, v = alt.select()
+            got.append(v)
+
+    w.thread("s", chooses)
+    w.thread("w", lambda p: w.channels["b"].write(1))
+    w.thread("p", lambda p: p.close("a"))
+    # What is ready once stays ready, and a message is taken at most once.
+    w.at_end(lambda: w.expect(sorted(map(str, got)) in (["1", "None"], ["None", "None"]), got))

@@ -4,7 +4,7 @@ import upycsp
 from schedules.programs import family, program
 from schedules.programs_processes import BOARD, CIN, COUT, raised, reader, writer
 from schedules.world import aio, kept, plugnplay
-from upycsp import DeadlockError, PoisonException, run
+from upycsp import DeadlockError, PoisonException, pool, run
 from uthreading import Thread
 
 
@@ -207,3 +207,42 @@ def guard_of_a_user(w):
         w.expect(a.queue_len() == (0 if chosen else 1), "offers left: %r" % (events,))
 
     w.at_end(judge)
+
+
+# Farms
+
+
+FAILING = [("well", (None,)), ("failing", (2,))]
+
+
+@family(FAILING, chance=400)
+def farm(w, bad):
+    a, b = upycsp.Channel("a"), upycsp.Channel("b")
+    got = []
+
+    def work(v):
+        if v == bad:
+            raise ValueError(v)
+        return 10 * v
+
+    def feeds(cout):
+        for v in (1, 2, 3):
+            cout(v)
+        cout.poison()
+
+    def drains(cin):
+        for v in cin:
+            got.append(v)
+
+    def main():
+        feed, drain = upycsp.process(feeds), upycsp.process(drains)
+        network = [feed(a.write), pool.Farm(work, 2)(a.read, b.write), drain(b.read)]
+        if bad is None:
+            run(*network)
+            w.expect(got == [10, 20, 30], "results: %r" % got)
+        else:
+            w.expect(raised(ValueError, run, *network), "run raises no ValueError")
+            w.expect(got in ([], [10]), "results: %r" % got)
+        w.expect(a.poisoned and b.poisoned, "a channel of the farm lives")
+
+    w.main(main)

@@ -11,7 +11,10 @@ op:      ("read", ch)   ("write", ch, v)   ("len", ch) = queue_len
          ("poison", ch, how)               how: "channel", "read" or "write" (by which end)
          ("close", ch)
          ("join", ch, how), ("retire", ch, how)   a counted "read" or "write" end comes, or retires
-outcome: ("ok", value)   value: of a read; 0 of a write; None of poison and close; a number of len
+         ("sync", b)   at a barrier, whose "capacity" is ("parties", n)
+         ("fall", b), ("flush", b)   into a bucket, and all out of it
+outcome: ("ok", value)   value: of a read; 0 of a write; None of poison and close; a number of
+             len and flush
          ("chosen", i, value)   guard i; value of the read, 0 of a write, None of skip and timer
          ("poison",)   retirement, too
 """
@@ -84,6 +87,8 @@ class Machine:
             c = self.channel(op[1])
             n = len(c.readers) + len(c.writers) + len(c.buffer) + len(c.given)
             self.finish(p, None, ("ok", n))
+        elif op[0] in ("sync", "fall", "flush"):
+            self.meet(p, op)
         elif op[0] == "join":
             self.join(p, op[1], op[2])
         elif op[0] == "retire":
@@ -155,6 +160,19 @@ class Machine:
         c.counted[how] -= 1
         if not c.counted[how]:
             self.end(ch, "channel" if how == "read" else "close")
+
+    def meet(self, p, op):
+        """Who waits at a barrier, or in a bucket, does so as a writer."""
+        c = self.channel(op[1])
+        n = len(c.writers)
+        if c.ended:
+            self.finish(p, None, POISON)
+        elif op[0] == "fall" or op[0] == "sync" and n + 1 < self.capacities[op[1]][1]:
+            c.writers.append((p, None, None))
+        else:
+            while c.writers:
+                self.finish(c.writers[0][0], None, ("ok", 0))
+            self.finish(p, None, ("ok", n if op[0] == "flush" else 0))
 
     def queue(self, p, i, op):
         c = self.channel(op[1])

@@ -27,7 +27,7 @@ from tasks_loop import Schedule  # noqa: E402
 from tasks_programs import MANY, PROGRAMS  # noqa: E402
 from tasks_random import named  # noqa: E402
 
-LIMIT = 1200  # schedules of a program that has too many; of others: all
+LIMIT = 800  # schedules of a program that has too many; of others: all
 RANDOM = 400  # random programs in a block
 EACH = 2  # random schedules of each
 BLOCKS = 8

@@ -119,6 +119,7 @@ def conserve(events):
         if e[0] == "call":
             op = calls[e[1]] = e[2]
             lossy = lossy or (op[0] == "poison" and op[2] != "write")
+            lossy = lossy or (op[0] == "retire" and op[2] == "read")
             for part in _parts(op):
                 if part[0] == "write":
                     written[part[2]] = False

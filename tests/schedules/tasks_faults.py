@@ -8,6 +8,8 @@ import sys
 import cspcore.channel
 from cspcore.channel import GIVEN, POISON, READ, TAKEN, WAITING, BaseChannel, last_of, link
 from cspcore.choice import Choice
+from cspcore.life import Share
+from cspcore.meeting import Rounds
 from tasks_world import CancelledError, csp, engine
 from uapycsp import extended
 from uapycsp.wait import Waiting, coroutine
@@ -179,6 +181,36 @@ def cancelled_extended_read_drops_its_value():
     return put(extended.Extended, "cancelled", cancelled)
 
 
+def one_retires_for_all():
+    def retire(self):
+        if not self.retired:
+            life = self.real._life
+            life.readers = min(life.readers, 1)
+            life.writers = min(life.writers, 1)
+        return old(self)
+
+    old = Share.retire
+    return put(Share, "retire", retire)
+
+
+def retirement_wakes_nobody():
+    def retire(self):
+        old(self)
+
+    old = Share.retire
+    return put(Share, "retire", retire)
+
+
+def barrier_opens_early():
+    def look(self):
+        self._waiting += 1
+        old(self)
+        self._waiting -= 1
+
+    old = Rounds._look
+    return put(Rounds, "_look", look)
+
+
 FAULTS = {
     loser_not_withdrawn: ("chosen_input", "chosen_output", "self_choice_and_others"),
     cancelled_not_withdrawn: ("pair", "two_writers"),
@@ -198,5 +230,8 @@ FAULTS = {
     held_writer_let_go_at_once: ("held",),
     writer_that_meets_an_extended_read_goes_on: ("held",),
     cancelled_extended_read_drops_its_value: ("held_two_readers",),
+    one_retires_for_all: ("writers_retire", "readers_retire"),
+    retirement_wakes_nobody: ("writers_retire", "readers_retire"),
+    barrier_opens_early: ("barrier_of_three", "barrier_again"),
     end_not_propagated: ("failing", "failing_between"),
 }

@@ -139,8 +139,7 @@ class Schedule:
         w.mark("drained")
         self.serve(w.writing)
         self.serve(w.pairs, 1)
-        for _, ch in sorted(w.channels.items()):
-            ch.poison()
+        w.poison_all()
         self.go_on()
         if not network.alive.is_empty():
             raise Failure("a process is left in the list of those alive")

@@ -9,6 +9,10 @@ W2 = ("select", W, WD)
 BOTH = ("select", R, W)
 H = ("hold", "c", ("turn",))
 HD = ("hold", "d", ("turn",))
+JR, TR = ("join", "c", "read"), ("retire", "c", "read")
+JW, TW = ("join", "c", "write"), ("retire", "c", "write")
+SYNC = ("sync", "b")
+FALL, FLUSH = ("fall", "b"), ("flush", "b")
 
 
 def on(capacity, **processes):
@@ -19,6 +23,11 @@ def on(capacity, **processes):
 def on_two(**processes):
     """Processes around two channels, c and d."""
     return {"channels": {"c": None, "d": None}, "processes": processes}
+
+
+def at(parties, **processes):
+    """Processes at a barrier, b, or at a bucket, if it has no parties; and a channel, c."""
+    return dict(on(None, **processes), barriers={"b": parties})
 
 
 def twice(program):
@@ -79,6 +88,24 @@ PROGRAMS = {
         "channels": {"c": 1, "d": 0},
         "processes": {"A": [("select", W, WD)], "B": [("select", RD, R)], "C": [W], "D": [R]},
     },
+    # Counted ends.
+    "writers_retire": on(None, A=[JW, W, TW], B=[JW, W, TW], C=[("each", "c")]),
+    "readers_retire": on(None, A=[W, W], B=[JR, R, TR], C=[JR, R, TR], D=[W]),
+    "both_retire": on(None, A=[JW, W, W, TW], B=[JR, R, TR], C=[R]),
+    "writers_retire_behind_a_buffer": on(1, A=[JW, W, W, TW], B=[JW, TW], C=[R, R]),
+    "readers_retire_before_a_buffer": on(1, A=[W, W], B=[JR, R, TR], C=[JR, TR], D=[W]),
+    "one_retires_while_others_choose": on_two(
+        A=[JW, ("select", W, WD), TW], B=[R2], C=[JR, ("select", RD, R), TR]
+    ),
+    "operations_of_counted_ends": on_two(A=[JW, ("operations", W, RD), TW], B=[R, WD], C=[R]),
+    # Barriers and buckets.
+    "barrier": at(2, A=[SYNC, SYNC], B=[SYNC, SYNC]),
+    "barrier_of_three": at(3, A=[SYNC], B=[SYNC], C=[SYNC]),
+    "barrier_again": twice(at(2, A=[("keep", SYNC, SYNC)], B=[SYNC, SYNC], C=[SYNC])),
+    "barrier_poisoned": at(2, A=[SYNC, SYNC], B=[SYNC], C=[("break", "b")]),
+    "barrier_between_messages": at(2, A=[W, SYNC, W], B=[R, SYNC, R]),
+    "bucket": at(0, A=[FALL], B=[FALL], C=[FLUSH, FLUSH]),
+    "bucket_again": twice(at(0, A=[("keep", FALL, FALL)], B=[FALL], C=[FLUSH, FLUSH])),
     # Choice.
     "chosen_input": on_two(A=[W], B=[WD], C=[R2]),
     "chosen_input_twice": on_two(A=[W], B=[WD], C=[R2, R2]),

@@ -3,6 +3,7 @@
 Runs in CPython and inside MicroPython. A program is a dictionary:
 
     "channels": {name: capacity}       None: a Channel; n: a BufferedChannel; -1: an unlimited one
+    "barriers": {name: parties}        barriers; buckets where parties is 0; left out: none
     "processes": {name: [action, ..]}  what each does, one action after another; or, with ends,
                  {name: (ends, [..])}  a process function that is given these ends ("c.read")
     "cancel": "AB"                     the first letters of those who may be cancelled; else all
@@ -19,7 +20,10 @@ Actions (values to write are made up: the process's name and a number):
     ("spawn", [..])        a child in the background, then waits for it
     ("limit", ms, [..])    a child with a time limit
     ("keep", action, ..)   goes on with the next action when these are cancelled
+    ("sync", b)  ("fall", b)  ("flush", b)   ("break", b): poisons it
     ("sleep", ms)  ("turn",)  ("fail",)
+    ("join", c, how)  ("retire", c, how)   has a counted end from now on ("read" or "write"), by
+                            which it reads or writes; has it no more
 
 What happens is noted down in the words of tasks_check.
 """
@@ -31,6 +35,7 @@ from histories import CANCELLED, POISON
 from tasks_check import Failure, conserve, follow
 from uapycsp.wait import coroutine, turn
 from ufuture.loop import engine
+from uapycsp import meeting
 
 try:
     from asyncio import CancelledError, current_task
@@ -68,6 +73,7 @@ class World:
         self.capacities = {}
         self.processes = []
         self.wrong = None
+        self.retiring = False
         self.delay = None  # in MicroPython: how many turns to pass before an action
         self.held = []  # the values of extended reads whose block has not ended
         self.let_go_of = []  # those whose write has ended
@@ -82,6 +88,10 @@ class World:
                 ch = Buffered(name, None if capacity < 0 else capacity)
                 self.capacities[name] = None if capacity < 0 else capacity
             self.channels[name] = ch
+        self.barriers = {}
+        for name, parties in program.get("barriers", {}).items():
+            self.barriers[name] = meeting.Barrier(parties) if parties else meeting.Bucket()
+            self.capacities[name] = ("parties", parties)
 
     # What happens
 
@@ -131,6 +141,8 @@ class World:
 
     def ending(self, ch, op):
         """A channel is poisoned or closed, by whomever."""
+        if self.retiring:
+            return  # the specification knows
         self._ends += 1
         name = "end%d" % self._ends
         self.events.append(("call", name, op))
@@ -212,6 +224,13 @@ class World:
                 both.append((q, [("write", name)]))
         return both
 
+    def poison_all(self):
+        for _, ch in sorted(self.channels.items()):
+            ch.poison()
+        for name, b in sorted(self.barriers.items()):
+            self.ending(b, ("poison", name, "channel"))
+            b.poison()
+
     def end_check(self):
         """After everything was poisoned and has ended."""
         for p in self.processes:
@@ -238,6 +257,7 @@ class Process:
         self.kids = 0
         self._values = 0
         self._alternatives = {}
+        self._counted = {}  # (channel, "read" or "write") -> its counted end
 
     async def body(self, actions, loud=False):
         """Its coroutine; loud: poison comes out."""
@@ -271,10 +291,23 @@ class Process:
         if w.delay is not None:
             await w.delay(self)
         if kind == "read":
-            await self.note(("read", action[1]), w.channels[action[1]].read())
+            await self.note(("read", action[1]), self.end(action[1], "read")())
         elif kind == "write":
             v = self.value()
-            await self.note(("write", action[1], v), w.channels[action[1]].write(v))
+            await self.note(("write", action[1], v), self.end(action[1], "write")(v))
+        elif kind in ("join", "retire"):
+            self.count(*action)
+        elif kind == "sync":
+            await self.note(action, w.barriers[action[1]].sync())
+        elif kind == "fall":
+            await self.note(action, w.barriers[action[1]].fall_into())
+        elif kind == "flush":
+            w.begin(self, action)
+            w.end(self, ("ok", w.barriers[action[1]].flush()))
+        elif kind == "break":
+            w.begin(self, ("poison", action[1], "channel"))
+            w.barriers[action[1]].poison()
+            w.end(self, ("ok", None))
         elif kind == "close":
             w.channels[action[1]].close()
         elif kind == "poison":
@@ -299,6 +332,26 @@ class Process:
         else:
             await self.tasks(kind, action[1:])
 
+    def end(self, name, how):
+        return self._counted.get((name, how)) or getattr(self.world.channels[name], how)
+
+    def count(self, kind, name, how):
+        w = self.world
+        w.begin(self, (kind, name, how))
+        try:
+            if kind == "join":
+                ch = w.channels[name]
+                self._counted[name, how] = ch.reader() if how == "read" else ch.writer()
+            else:
+                w.retiring = True
+                self._counted.pop((name, how)).retire()
+        except csp.PoisonException:
+            w.end(self, POISON)
+            raise
+        finally:
+            w.retiring = False
+        w.end(self, ("ok", None))
+
     async def note(self, op, awaitable, guards=None):
         w = self.world
         w.begin(self, op)
@@ -322,10 +375,10 @@ class Process:
     def part(self, part, again=False):
         # (what the specification calls it, the guard)
         if part[0] == "read":
-            return part[:2], self.world.channels[part[1]].read
+            return part[:2], self.end(part[1], "read")
         if part[0] == "write":
             v = ("again:" if again else "") + self.value()
-            return ("write", part[1], v), self.world.channels[part[1]].write.alt_pending_write(v)
+            return ("write", part[1], v), self.end(part[1], "write").alt_pending_write(v)
         if part[0] == "skip":
             return ("skip",), csp.Skip()
         return ("timer",), csp.Timer(ms=part[1])
@@ -353,8 +406,8 @@ class Process:
             word, guard = self.part(part)
             words.append(word)
             if kind == "operations":
-                ch = self.world.channels[word[1]]
-                guard = ch.read() if word[0] == "read" else ch.write(word[2])
+                end = self.end(word[1], word[0])
+                guard = end() if word[0] == "read" else end(word[2])
             members.append(guard)
         await self.note(("parallel", tuple(words)), csp.Parallel(*members))
 
