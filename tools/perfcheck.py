@@ -38,7 +38,9 @@ FILLED = 20000  # blocks: more than there are holes
 LIMIT = 600  # seconds, for a hang
 
 # Each warms up with a tenth of its operations. A message of CommsTime is four communications.
+# Threads take more of them, for they come in another order each time.
 _COMMSTIME = (("commstime", "n={}"), 100, 400, 4.4)
+_OF_THREADS = (("commstime", "n={}"), 100, 1000, 4.4)
 _SELECT = (("stressed_alt", "form=select", "selects={}"), 200, 800, 1.1)
 _SPAWN = (("spawn", "at_once=10", "n={}"), 10, 40, 11)
 
@@ -51,9 +53,9 @@ MEASURES = {
     "uapycsp select, 100x5": (*_SELECT, "lib=uapycsp", "channels=100", "writers=5"),
     "uapycsp process, Parallel": (*_SPAWN, "lib=uapycsp", "form=parallel"),
     "uapycsp process, Spawn": (*_SPAWN, "lib=uapycsp", "form=spawn"),
-    "upycsp communication, seq": (*_COMMSTIME, "lib=upycsp", "api=plain", "delta=seq"),
-    "upycsp communication, par": (*_COMMSTIME, "lib=upycsp", "api=plain", "delta=par"),
-    "upycsp.aio communication, seq": (*_COMMSTIME, "lib=upycsp", "api=aio", "delta=seq"),
+    "upycsp communication, seq": (*_OF_THREADS, "lib=upycsp", "api=plain", "delta=seq"),
+    "upycsp communication, par": (*_OF_THREADS, "lib=upycsp", "api=plain", "delta=par"),
+    "upycsp.aio communication, seq": (*_OF_THREADS, "lib=upycsp", "api=aio", "delta=seq"),
     "upycsp select, 5x2": (*_SELECT, "lib=upycsp", "api=plain", "channels=5", "writers=2"),
     "upycsp process, Parallel": (*_SPAWN, "lib=upycsp", "api=plain", "form=parallel"),
 }
