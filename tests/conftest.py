@@ -42,7 +42,13 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    # One process serves the tests of a file: they must stay together on one worker.
-    from xdist.scheduler import LoadScopeScheduling
+    from harness import order
 
-    return LoadScopeScheduling(config, log) if config.option.dist == "load" else None
+    return order.Scheduling(config, log) if config.option.dist == "load" else None
+
+
+def pytest_collection_modifyitems(config, items):
+    if hasattr(config, "workerinput"):
+        from harness import order
+
+        items.sort(key=lambda item: order.place(item.nodeid))

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, mpy_once
 
 ROOT = interpreters.ROOT
 sys.path.insert(0, str(ROOT / "tools"))
@@ -23,6 +23,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import firmware  # noqa: E402
 import firmware_images as images  # noqa: E402
 import firmware_mpy  # noqa: E402
+
+mpy_once.install(firmware_mpy)
 
 needs_micropython = pytest.mark.skipif(interpreters.micropython() is None, reason="no MicroPython")
 

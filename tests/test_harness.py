@@ -14,7 +14,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from harness import device, interpreters, strip
+from harness import device, interpreters, order, strip
 
 TESTS = pathlib.Path(__file__).parent
 needs_micropython = pytest.mark.skipif(not interpreters.micropython(), reason="needs MicroPython")
@@ -511,6 +511,21 @@ def test_output_of_threads_does_not_disturb_the_answers(tmp_path):
         assert run.ask("call", "test_b").kind == "pass"
     assert run.ask("call", "test_c").kind == "pass"
     assert run.close() is None
+
+
+def test_what_is_dealt_first_or_apart_is_there():
+    for name in (*order.LONG, *order.APART):
+        path, _, test = name.partition("::")
+        assert "def " + test in (TESTS.parent / path).read_text()
+
+
+def test_the_long_files_come_first_and_a_piece_is_a_file_a_process_or_a_test():
+    names = ["tests/test_a.py::test_a", order.LONG[1] + "::test_b", order.LONG[0] + "::test_c"]
+    assert sorted(names, key=order.place) == names[::-1]
+    assert order.piece(names[0]) == "tests/test_a.py"
+    device_test = "tests/rules/test_r.py::cpython-aio::test_r"
+    assert order.piece(device_test) == "tests/rules/test_r.py::cpython-aio"
+    assert order.piece(order.APART[0] + "[one]") == order.APART[0] + "[one]"
 
 
 def test_two_files_run_at_once(tmp_path):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from harness import collect, device, interpreters
+from harness import collect, device, interpreters, mpy_once
 
 ROOT = interpreters.ROOT
 sys.path.insert(0, str(ROOT / "tools"))
@@ -17,6 +17,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import firmware_mpy  # noqa: E402
 import native  # noqa: E402
 import native_build  # noqa: E402
+
+mpy_once.install(firmware_mpy)
 
 # --- marking
 

@@ -23,7 +23,7 @@ def kept(tmp_path, monkeypatch):
     monkeypatch.setattr(perfcheck, "interpreter", lambda: "this one")
     monkeypatch.setattr(shutil, "which", lambda name: name)
     counts = iter(range(1000, 0, -10))
-    monkeypatch.setattr(perfcheck, "count", lambda name: next(counts))
+    monkeypatch.setattr(perfcheck, "count", lambda name, layout=0: next(counts))
 
     def keep(n, of="this one"):
         path.write_text(json.dumps({"interpreter": of, "counts": {NAME: n}}))
@@ -79,7 +79,7 @@ def test_without_valgrind_nothing_is_counted(kept, capsys, monkeypatch):
 
 
 def test_what_fails_under_valgrind_is_said(kept, capsys, monkeypatch):
-    def count(name):
+    def count(name, layout=0):
         raise perfcheck.Failed("main.py failed")
 
     kept(5)

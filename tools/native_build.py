@@ -91,8 +91,8 @@ def table_of_sizes(found):
 
 # --- measuring
 
-FULL = {"rounds": 5, "runs": 8, "times": 2, "counts": True}
-QUICK = {"rounds": 1, "runs": 1, "times": 0.02, "counts": False}
+FULL = {"rounds": 5, "runs": 8, "times": 7.5, "counts": True}
+QUICK = {"rounds": 1, "runs": 1, "times": 0.075, "counts": False}
 HEAP = "2M"
 
 

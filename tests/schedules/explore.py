@@ -5,6 +5,7 @@
     python tests/schedules/explore.py two_writers --replay 12:3,17:2 --verbose
     python tests/schedules/explore.py --lines              with points between all lines
     python tests/schedules/explore.py --more 20            20 times as many by chance
+    python tests/schedules/explore.py --most 800           of each search no more
 """
 
 import argparse
@@ -23,6 +24,7 @@ arguments.add_argument("--bound", type=int, help="pre-emptions, in place of the 
 arguments.add_argument("--lines", action="store_true", help="points between lines, too")
 more = int(os.environ.get("SCHEDULES", "1"))
 arguments.add_argument("--more", type=int, default=more, help="times as many by chance")
+arguments.add_argument("--most", type=int, help="schedules of one depth-first search")
 arguments.add_argument("--replay", help="a schedule, as a failure has printed it")
 arguments.add_argument("--fault", help="a fault of faults.py to be seeded")
 arguments.add_argument("--verbose", action="store_true", help="with --replay: all points")
@@ -71,14 +73,16 @@ def attempt(program, strategy, known, how):
 
 
 def depth_first(program, bound, known):
-    """All schedules with at most `bound` pre-emptions; how many these are."""
+    """All schedules with at most `bound` pre-emptions; how many these are, and if it is all."""
     s = DepthFirst(bound)
     n = 1
     while True:
         how = "schedule %d of those with at most %d pre-emptions" % (n, bound)
         attempt(program, s, known, how)
         if not s.advance():
-            return n
+            return n, True
+        if n == args.most:
+            return n, False
         n += 1
 
 
@@ -104,8 +108,8 @@ def explore(program):
     words = []
     if bound is not None:
         for b in range(bound + 1):  # the simplest failure first
-            n = depth_first(program, b, known)
-        words.append("%d with up to %d pre-emptions" % (n, bound))
+            n, ended = depth_first(program, b, known)
+        words.append("%s%d with up to %d pre-emptions" % ("" if ended else "first ", n, bound))
     chance = (program.line_chance if args.lines else program.chance) * args.more
     if chance:
         m = by_chance(program, chance, known)

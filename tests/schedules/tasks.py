@@ -61,7 +61,7 @@ def explore(name, times=1):
 
     Of a program that has too many half are the first of a depth-first search, half random.
     """
-    limit = LIMIT * times if name in MANY else 1000000
+    limit = int(LIMIT * times) if name in MANY else 1000000
     n = 0
     start = ()
     while start is not None and n < limit // 2:
@@ -78,7 +78,7 @@ def explore(name, times=1):
 
 def explore_random(block, times=1):
     """Random schedules of a block of random programs; how many."""
-    n = RANDOM * times
+    n = int(RANDOM * times)
     for number in range(block * n, block * n + n):
         for seed in range(EACH):
             run("random:%d" % number, Decisions((), seed))

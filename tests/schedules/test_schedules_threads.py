@@ -1,7 +1,11 @@
 """upycsp and uthreading keep their promises in every schedule that explore.py makes them run.
 
-    python tests/schedules/explore.py              # the same by hand, with a table
-    SCHEDULES=20 make test ARGS="-k schedules"     # 20 times as many by chance
+    python tests/schedules/explore.py --most 800   # the same by hand, with a table
+    SCHEDULES=20 make test ARGS="-k schedules"     # all, and 20 times as many by chance
+
+Of a program that has more schedules with as many pre-emptions as it allows the first 800 are run,
+beside all with fewer pre-emptions and those by chance: about 120 000 of 180 000. `make schedules`
+leaves out none.
 """
 
 import os
@@ -26,13 +30,16 @@ def explore(*args):
     return done.returncode, done.stdout
 
 
+BOUND = [] if "SCHEDULES" in os.environ else ["--most", "800"]
+
+
 def number(output):
     return int(re.search(r"^(\d+) schedules,", output, re.M).group(1))
 
 
 @pytest.mark.timeout(0 if "SCHEDULES" in os.environ else 1200)
 def test_no_schedule_breaks_a_promise():
-    status, output = explore()
+    status, output = explore(*BOUND)
     print(output)
     assert status == 0
     assert number(output) >= 50000
@@ -40,7 +47,7 @@ def test_no_schedule_breaks_a_promise():
 
 @pytest.mark.timeout(0 if "SCHEDULES" in os.environ else 1200)
 def test_no_schedule_with_points_between_lines_breaks_a_promise():
-    status, output = explore("--lines")
+    status, output = explore("--lines", *BOUND)
     print(output)
     assert status == 0
     assert number(output) >= 10000
