@@ -13,8 +13,10 @@ from harness import interpreters
 MODULES = [
     "%s.%s" % (library, group)
     for library in ("uapycsp", "upycsp")
-    for group in "plugnplay meeting pool bridge guards timers virtual within closing".split()
-] + ["uapycsp.adapters", "upycsp.aio"]
+    for group in (
+        "plugnplay meeting pool bridge adapters guards timers virtual within closing".split()
+    )
+] + ["upycsp.aio"]
 
 
 @pytest.mark.parametrize("interpreter", interpreters.NAMES)

@@ -1,5 +1,8 @@
 """Adapters of blocking streams: all that comes is written, and no thread stays in a read."""
 
+# csp is taken for uapycsp, whose streams are others.
+# pyright: reportArgumentType=false
+
 import io
 import socket
 
