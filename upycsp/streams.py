@@ -135,12 +135,12 @@ def _reader(stream, ready):
 
 
 def _tried(f, x):
-    # f(x), or None if it would have to wait.
+    # f(x); None if it would have to wait.
     try:
         return f(x)
     except OSError as er:
         if er.args and er.args[0] in _AGAIN:
-            return None
+            return getattr(er, "characters_written", None)  # which CPython's buffers tell
         raise
 
 
@@ -168,6 +168,7 @@ def serve(host, port, backlog, has_ended, connect):
     server = _listen(host, port, backlog)
     try:
         ready = _poller(server)
+        server.setblocking(ready is None)  # who has connected may be gone before it is accepted
         while not has_ended():
             s = _accepted(server, ready)
             if s is not None:
@@ -194,7 +195,9 @@ def _accepted(server, ready):
     if ready is not None and not ready(_SLICE_MS):
         return None
     try:
-        return server.accept()[0]
+        s = server.accept()[0]
     except OSError:  # it is gone already, or there are too many
         kept.sleep_ms(_SLICE_MS)
         return None
+    s.setblocking(True)  # some systems make it as its server is
+    return s

@@ -144,6 +144,28 @@ async def test_a_pin_as_on_a_board():
     await join(h)
 
 
+async def test_a_channel_for_interrupts_without_tasks():
+    if not THREADS:
+        skip("the channel for interrupts is upycsp's")
+    isr = __import__("upycsp.isr", None, None, ("*",))
+    ch = isr.InterruptChannel("presses", capacity=1, isr=2)
+    assert [ch.from_isr(v) for v in (1, 2, 3)] == [True, True, False]
+    assert ch.lost == 1
+    ch.write(4)
+    assert ch.queue_len() == 3
+    assert [ch.read(), ch.read(), ch.read()] == [1, 2, 4]
+    assert idle(ch)
+    ch.from_isr(5)
+    ch.close()
+    assert not ch.from_isr(6)
+    assert list(ch.read) == [5]
+    for make in (lambda: isr.InterruptChannel(isr=-1), lambda: isr.InterruptChannel(capacity=-1)):
+        with raises(ValueError):
+            make()
+    with raises(RuntimeError):
+        isr.InterruptChannel().from_isr(1)
+
+
 async def test_the_last_level_of_many_is_the_last_one_told():
     pin = FakePin()
     ch = csp.Channel("levels")
