@@ -21,6 +21,7 @@ from rules_support import (
     skip,
     sleep_ms,
     until,
+    until_blocking,
 )
 
 try:
@@ -164,6 +165,43 @@ async def test_a_channel_for_interrupts_without_tasks():
             make()
     with raises(RuntimeError):
         isr.InterruptChannel().from_isr(1)
+
+
+async def test_a_level_for_which_room_comes_too_late_is_told():
+    if not THREADS:
+        skip("a loop's flag is set in any case")
+    isr = __import__("upycsp.isr", None, None, ("*",))
+    log = Log()
+
+    class Slow(isr.Ring):
+        def put(self, value):
+            room = self.count() == 0
+            if not room:
+                log.add("full")
+                until_blocking(lambda: log.has("read empty"))  # all is read before it is counted
+                self.lost += 1
+                return False
+            return isr_ring.put(self, value)
+
+    isr_ring = isr.Ring
+    isr.Ring = Slow
+    try:
+        pin = FakePin()
+        ch = csp.Channel("levels")
+        h = await started(adapters.PinEvents(pin, ch.write, size=1), pin)
+    finally:
+        isr.Ring = isr_ring
+    pin.change(1)
+    await until(lambda: ch.queue_len() == 1)
+    pin.change(2)
+    _thread.start_new_thread(pin.change, (3,))
+    await until(lambda: log.has("full"))
+    assert [await ch.read(), await ch.read()] == [1, 2]
+    await until(lambda: isr.fed.first is not None and isr.fed.first.is_awaited())
+    log.add("read empty")
+    assert await ch.read() == 3
+    ch.poison()
+    await join(h)
 
 
 async def test_the_last_level_of_many_is_the_last_one_told():
