@@ -1,4 +1,4 @@
-"""uapycsp.adapters.StdinLines, in a process whose standard input is a pipe."""
+"""StdinLines of the adapters, in a process whose standard input is a pipe."""
 
 import subprocess
 
@@ -7,10 +7,9 @@ import pytest
 from harness import interpreters
 
 PROGRAM = """
-from uapycsp import Channel, process, run
-from uapycsp.adapters import StdinLines
+import LIBRARY as csp
 
-@process
+@csp.process
 async def show(cin, most):
     n = 0
     async for line in cin:
@@ -20,17 +19,23 @@ async def show(cin, most):
             cin.poison()
     print("end")
 
-ch = Channel("lines")
-run(StdinLines(ch.write), show(ch.read, MOST))
+ch = csp.Channel("lines")
+csp.run(csp.adapters.StdinLines(ch.write), show(ch.read, MOST))
 """
 
+anywhere = pytest.mark.parametrize("interpreter", interpreters.NAMES)
+with_each = pytest.mark.parametrize("library", ("uapycsp", "upycsp.aio", "upycsp"))
 
-def start(interpreter, most):
+
+def start(interpreter, library, most):
     command = interpreters.command(interpreter)
     if command is None:
         pytest.skip("no MicroPython")
+    program = PROGRAM.replace("LIBRARY", library).replace("MOST", str(most))
+    if library == "upycsp":
+        program = program.replace("async ", "").replace("await ", "")
     return subprocess.Popen(
-        [*command, "-c", PROGRAM.replace("MOST", str(most))],
+        [*command, "-c", program],
         cwd=interpreters.ROOT,
         env=interpreters.environment(),
         stdin=subprocess.PIPE,
@@ -40,17 +45,19 @@ def start(interpreter, most):
     )
 
 
-@pytest.mark.parametrize("interpreter", interpreters.NAMES)
-def test_lines_until_the_input_ends(interpreter):
-    with start(interpreter, 100) as p:
+@anywhere
+@with_each
+def test_lines_until_the_input_ends(interpreter, library):
+    with start(interpreter, library, 100) as p:
         text, _ = p.communicate("one\ntwo\nthree", timeout=60)
     assert text.splitlines() == ["b'one\\n'", "b'two\\n'", "b'three'", "end"]
     assert p.returncode == 0
 
 
-@pytest.mark.parametrize("interpreter", interpreters.NAMES)
-def test_poison_ends_it_while_the_input_is_open(interpreter):
-    with start(interpreter, 1) as p:
+@anywhere
+@with_each
+def test_poison_ends_it_while_the_input_is_open(interpreter, library):
+    with start(interpreter, library, 1) as p:
         p.stdin.write("one\n")
         p.stdin.flush()
         assert p.wait(60) == 0

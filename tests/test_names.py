@@ -13,8 +13,28 @@ from harness import interpreters
 MODULES = [
     "%s.%s" % (library, group)
     for library in ("uapycsp", "upycsp")
-    for group in "plugnplay meeting pool bridge guards timers virtual within closing".split()
-] + ["uapycsp.adapters", "upycsp.aio"]
+    for group in (
+        "plugnplay meeting pool bridge adapters guards timers virtual within closing".split()
+    )
+] + ["upycsp.aio"]
+
+
+def printed(interpreter, program):
+    """What a program prints, with its complaints."""
+    command = interpreters.command(interpreter)
+    if command is None:
+        pytest.skip("no MicroPython")
+    done = subprocess.run(
+        [*command, "-c", program],
+        cwd=interpreters.ROOT,
+        env=interpreters.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout
 
 
 @pytest.mark.parametrize("interpreter", interpreters.NAMES)
@@ -25,16 +45,12 @@ def test_process_is_the_function(interpreter):
             module,
             library,
         )
-        command = interpreters.command(interpreter)
-        if command is None:
-            pytest.skip("no MicroPython")
-        done = subprocess.run(
-            [*command, "-c", program],
-            cwd=interpreters.ROOT,
-            env=interpreters.environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        assert done.stdout == "False\n", (module, done.stdout + done.stderr)
+        text = printed(interpreter, program)
+        assert text == "False\n", (module, text)
+
+
+@pytest.mark.parametrize("interpreter", interpreters.NAMES)
+def test_adapters_of_threads_load_nothing_of_tasks(interpreter):
+    foreign = "[n for n in sys.modules if n.split('.')[0] in ('asyncio', 'uasyncio', 'uapycsp')]"
+    program = "import sys\nimport upycsp.adapters\nprint(" + foreign + ")"
+    assert printed(interpreter, program) == "[]\n"

@@ -31,7 +31,7 @@ PUBLIC = (
 REAL = {"cspcore._awaited": "uapycsp", "cspcore._plain": "upycsp"}
 PACKAGES = ("cspcore", "ufuture", "uapycsp", "upycsp", "uthreading")
 SUBMODULES = {"upycsp": {"aio"}}
-GROUPS = {"bridge", "meeting", "pool"}  # modules of each library, too
+GROUPS = {"adapters", "bridge", "meeting", "pool"}  # modules of each library, too
 
 
 def stub(module):
@@ -128,7 +128,7 @@ def test_most_classes_were_compared():
 def bodies():
     """The parameters of each process of plugnplay and adapters, from the sources."""
     found = {}
-    for path in (*(ROOT / "cspcore").glob("plug*.py"), ROOT / "uapycsp" / "adapters.py"):
+    for path in (*(ROOT / "cspcore").glob("plug*.py"), *ROOT.glob("u*pycsp/adapters.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 found.setdefault(node.name, parameters(node))
@@ -138,7 +138,7 @@ def bodies():
 
 def test_processes_have_the_parameters_that_a_stub_tells():
     found = bodies()
-    for module in ("uapycsp.plugnplay", "uapycsp.adapters"):
+    for module in ("uapycsp.plugnplay", "uapycsp.adapters", "upycsp.adapters"):
         for node in stub(module).body:
             if isinstance(node, ast.FunctionDef):
                 assert parameters(node) == found[node.name], node.name

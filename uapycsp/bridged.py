@@ -17,6 +17,7 @@ from cspcore.channel import GIVEN, POISON, READ, TAKEN, WAITING, WRITE, Offer
 from cspcore.choice import End, Timer, title
 from cspcore.errors import PoisonException
 from uapycsp.wait import NOTHING, coroutine, turn
+from upycsp.isr import fed
 from upycsp.wait import lock, wake_chain
 
 CancelledError = engine.CancelledError
@@ -28,14 +29,12 @@ _STAMPS = 0x1FFFFFFF  # so many pairings are told apart; more would need memory
 class Bell:
     """Tells the loop of what others have done. There is one, for there is one loop.
 
-    `first` to `last` is the chain of offers that were met and whose tasks do not know; `fed` the
-    chain of bridges to which an interrupt may bring what somebody waits for. Both under lock; the
-    rest belongs to the loop's thread.
+    `first` to `last` is the chain of offers that were met and whose tasks do not know, under lock;
+    the rest belongs to the loop's thread.
     """
 
     def __init__(self):
         self.first = self.last = None
-        self.fed = None
         self.stamp = 0
         self.flag = None  # set by anybody, interrupts included
         self.waiting = 0  # how many tasks wait with an offer
@@ -55,31 +54,6 @@ class Bell:
         self.last = offer
         self.ring()
         return None  # the flag wakes it
-
-    def feed(self, channel):
-        """Somebody waits to read what an interrupt may bring to a bridge."""
-        if not channel.is_fed:
-            channel.is_fed = True
-            channel.later_fed = self.fed
-            self.fed = channel
-
-    def pump(self):
-        """Bring what interrupts have left to those who wait for it."""
-        before = None
-        ch = self.fed
-        while ch is not None:
-            ch.drain()
-            later = ch.later_fed
-            if ch.wanted or ch.queue_of(READ) is not None:
-                before = ch
-            else:
-                ch.is_fed = False
-                ch.later_fed = None
-                if before is None:
-                    self.fed = later
-                else:
-                    before.later_fed = later
-            ch = later
 
     def ring(self):
         """Set the flag. Interrupts do so without the lock."""
@@ -154,7 +128,7 @@ class Bell:
 
     def _answer(self):
         with lock:
-            self.pump()
+            fed.pump()
         while self.first is not None:
             with lock:
                 o = self.first
@@ -458,7 +432,7 @@ class _Wish(Offer):
         bell.wishes.append(self)
         self.channel.wanted += 1
         if self.op == READ and self.channel.isr:
-            bell.feed(self.channel)
+            fed.add(self.channel)
         return False
 
     def match(self, value=None):

@@ -336,7 +336,7 @@ _SAME = ("virtual", "guards", "timers", "TimeoutError", "At", "Every")  # as in 
 
 
 def __getattr__(name):
-    if name in _GROUPS or name in ("bridge", "closing"):
+    if name in _GROUPS or name in ("bridge", "closing", "adapters"):
         return __import__("upycsp.aio_" + name, None, None, ("*",))
     if name == "Closed":
         return __getattr__("closing").Closed

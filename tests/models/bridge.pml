@@ -21,7 +21,7 @@ MAPS look | uapycsp/bridged.py:ReadEnd.bridge_read | if ch.has_isr():
 MAPS wait_for_it | uapycsp/bridged.py:ReadEnd.bridge_read | ch.post(o)
 MAPS met | uapycsp/bridged.py:Bell.paired | self.last.later = offer
 MAPS rings | uapycsp/bridged.py:Bell.paired | self.ring()
-MAPS pump | uapycsp/bridged.py:Bell._answer | self.pump()
+MAPS pump | uapycsp/bridged.py:Bell._answer | fed.pump()
 MAPS next_met | uapycsp/bridged.py:Bell._answer | self.first = o.later
 MAPS wakes | uapycsp/bridged.py:Bell._answer | engine.wake(o)
 MAPS cancelled | uapycsp/bridged.py:TaskOffer.cancelled | self.channel.withdraw(self)
@@ -30,10 +30,10 @@ MAPS gives_back | uapycsp/bridged.py:TaskOffer.cancelled | party = self.channel.
 MAPS clears | ufuture/micro.py:_listen | await flag.wait()
 MAPS stores_value | cspcore/isr.py:Ring.put | self._slots[i] = value
 MAPS stores_index | cspcore/isr.py:Ring.put | self._in = after
-MAPS sets_flag | upycsp/bridge.py:Bridge.from_isr | bell.ring()
-MAPS schedules | upycsp/bridge.py:Bridge._tell | schedule(self._pump, None)
-MAPS not_told | upycsp/bridge.py:Bridge._try | self.drain()
-MAPS drain | upycsp/bridge.py:Bridge.drain | party = self._met(self._read_queue, self._left.first())
+MAPS sets_flag | upycsp/bridge.py:Bridge._arrived | bell.ring()
+MAPS schedules | upycsp/isr.py:InterruptChannel._tell | schedule(self._pump, None)
+MAPS not_told | upycsp/isr.py:InterruptChannel._try | self.drain()
+MAPS drain | upycsp/isr.py:InterruptChannel.drain | party = self._met(self._read_queue, self._left.first())
 */
 #define OFFERS (TASKS + READERS) /* the tasks' own, then those of reading threads */
 #define VALUES (WRITES + INTERRUPTS)

@@ -321,11 +321,11 @@ async def test_an_interrupt_wakes_who_reads():
 
 
 async def test_an_interrupt_as_on_a_board_wakes_who_reads():
-    bridge = __import__("upycsp.bridge", None, None, ("*",))
+    isr = __import__("upycsp.isr", None, None, ("*",))
     ch = Bridge("b", isr=2)
     other = csp.Channel("other", external=True)
-    assert bridge.direct
-    bridge.direct = False  # then the schedule, or the timer thread, brings the value to a thread
+    assert isr.direct
+    isr.direct = False  # then the schedule, or the timer thread, brings the value to a thread
     try:
         for i in range(3):
             readers = await waiting_readers(ch, 1)
@@ -338,7 +338,7 @@ async def test_an_interrupt_as_on_a_board_wakes_who_reads():
             in_thread(ch.from_isr, i)
             assert await ch.read() == i
     finally:
-        bridge.direct = True
+        isr.direct = True
     assert idle(ch, other)
 
 

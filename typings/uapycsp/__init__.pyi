@@ -21,6 +21,7 @@ from cspcore.errors import ChannelPoisonException as ChannelPoisonException
 from cspcore.errors import DeadlockError as DeadlockError
 from cspcore.errors import PoisonException as PoisonException
 from cspcore.errors import RetireException as RetireException
+from uapycsp import adapters as adapters
 from uapycsp import bridge as bridge
 from uapycsp import meeting as meeting
 from uapycsp import plugnplay as plugnplay

@@ -21,6 +21,7 @@ from cspcore.errors import ChannelPoisonException as ChannelPoisonException
 from cspcore.errors import DeadlockError as DeadlockError
 from cspcore.errors import PoisonException as PoisonException
 from cspcore.errors import RetireException as RetireException
+from upycsp import adapters as adapters
 from upycsp import aio as aio
 from upycsp import bridge as bridge
 from upycsp import meeting as meeting

@@ -21,6 +21,7 @@ from cspcore.errors import ChannelPoisonException as ChannelPoisonException
 from cspcore.errors import DeadlockError as DeadlockError
 from cspcore.errors import PoisonException as PoisonException
 from cspcore.errors import RetireException as RetireException
+from upycsp import aio_adapters as adapters
 from upycsp import aio_bridge as bridge
 from upycsp import aio_meeting as meeting
 from upycsp import aio_plugnplay as plugnplay

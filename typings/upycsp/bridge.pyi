@@ -1,6 +1,7 @@
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from cspcore import _awaited, _plain
+from upycsp.isr import Interrupts
 
 _T = TypeVar("_T")
 
@@ -12,20 +13,8 @@ class ThreadSide(Generic[_T]):
     read: _plain.ReadEnd[_T]
     write: _plain.WriteEnd[_T]
 
-class BaseBridge(Generic[_T]):
-    name: Any
-    capacity: int | None
-    isr: int
-    lost: int
+class BaseBridge(Interrupts[_T]):
     tasks: TaskSide[_T]
-    def __init__(self, name: object = "", capacity: int | None = 0, isr: int = 0) -> None: ...
-    @property
-    def poisoned(self) -> bool: ...
-    def from_isr(self, value: _T) -> bool: ...
-    def poison(self, strength: int | None = None) -> Any: ...
-    def close(self) -> Any: ...
-    def queue_len(self) -> int: ...
-    def verify(self) -> None: ...
 
 class Bridge(BaseBridge[_T]):
     threads: ThreadSide[_T]

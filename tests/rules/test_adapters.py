@@ -1,0 +1,554 @@
+"""Adapters: each brings all that comes, ends with its channel, and switches off.
+
+Streams are the libraries' own: test_adapter_streams.py, and tests/test_adapters.py for uapycsp.
+"""
+
+import _thread
+import socket
+
+import csp
+
+from rules_support import (
+    MICROPYTHON,
+    THREADS,
+    Log,
+    block_ms,
+    collect,
+    idle,
+    join,
+    par,
+    raises,
+    skip,
+    sleep_ms,
+    until,
+    until_blocking,
+)
+
+try:
+    import micropython
+except ImportError:
+    micropython = None
+
+adapters = csp.adapters
+
+
+def off(it):
+    raise AssertionError("there are no interrupts now")
+
+
+class FakePin:
+    IRQ_FALLING = 1
+    IRQ_RISING = 2
+
+    def __init__(self):
+        self.level = 1
+        self.trigger = None
+        self.handler = off
+
+    def is_on(self):
+        return self.handler is not off
+
+    def value(self):
+        return self.level
+
+    def irq(self, handler, trigger=None):
+        self.trigger = trigger
+        self.handler = handler or off
+
+    def change(self, level):
+        self.level = level
+        self.handler(self)
+
+
+class FakeTimer:
+    PERIODIC = 1
+
+    def __init__(self):
+        self.settings = None
+        self.callback = off
+
+    def init(self, period, mode, callback):
+        self.settings = period, mode
+        self.callback = callback
+
+    def deinit(self):
+        self.callback = off
+
+    def is_on(self):
+        return self.callback is not off
+
+
+def need_interrupts():
+    if not THREADS and not MICROPYTHON:
+        skip("CPython's asyncio has no ThreadSafeFlag")
+
+
+async def started(adapter, fake):
+    """The adapter's handle, once it has switched on its interrupts."""
+    need_interrupts()
+    h = csp.Spawn(adapter)
+    await until(fake.is_on)
+    return h
+
+
+async def test_a_pin_tells_its_levels():
+    pin = FakePin()
+    ch = csp.Channel("levels")
+    h = await started(adapters.PinEvents(pin, ch.write), pin)
+    assert pin.trigger == 3
+    for level in (0, 1, 0):
+        pin.change(level)
+        assert await ch.read() == level
+    pin.change(1)
+    pin.change(0)
+    assert [await ch.read(), await ch.read()] == [1, 0]
+    ch.poison()
+    assert await join(h) is None
+    assert pin.handler is off
+    assert idle(ch)
+
+
+async def test_a_flood_of_interrupts_ends_with_the_level_that_is():
+    pin = FakePin()
+    ch = csp.Channel("levels")
+    h = await started(adapters.PinEvents(pin, ch.write, 1, size=2), pin)
+    assert pin.trigger == 1
+    for i in range(101):
+        pin.change(i & 1)
+    pin.level = 7
+    got = [await ch.read(), await ch.read()]
+    while got[-1] != 7:
+        got.append(await ch.read())
+    assert got[:2] == [0, 1] and len(got) <= 4, got
+    for i in range(3):  # and is none afterwards
+        pin.change(i)
+        assert await ch.read() == i
+    ch.poison()
+    await join(h)
+
+
+async def test_a_pin_as_on_a_board():
+    if not THREADS:
+        skip("the channel for interrupts is upycsp's")
+    isr = __import__("upycsp.isr", None, None, ("*",))
+    pin = FakePin()
+    ch = csp.Channel("levels")
+    isr.direct = False  # then the schedule, or the timer thread, brings the level
+    try:
+        h = await started(adapters.PinEvents(pin, ch.write), pin)
+        for level in (0, 1, 0, 1):
+            pin.change(level)
+            assert await ch.read() == level
+    finally:
+        isr.direct = True
+    ch.poison()
+    await join(h)
+
+
+async def test_a_channel_for_interrupts_without_tasks():
+    if not THREADS:
+        skip("the channel for interrupts is upycsp's")
+    isr = __import__("upycsp.isr", None, None, ("*",))
+    ch = isr.InterruptChannel("presses", capacity=1, isr=2)
+    assert [ch.from_isr(v) for v in (1, 2, 3)] == [True, True, False]
+    assert ch.lost == 1
+    ch.write(4)
+    assert ch.queue_len() == 3
+    assert [ch.read(), ch.read(), ch.read()] == [1, 2, 4]
+    assert idle(ch)
+    ch.from_isr(5)
+    ch.close()
+    assert not ch.from_isr(6)
+    assert list(ch.read) == [5]
+    for make in (lambda: isr.InterruptChannel(isr=-1), lambda: isr.InterruptChannel(capacity=-1)):
+        with raises(ValueError):
+            make()
+    with raises(RuntimeError):
+        isr.InterruptChannel().from_isr(1)
+
+
+async def test_a_level_for_which_room_comes_too_late_is_told():
+    if not THREADS:
+        skip("a loop's flag is set in any case")
+    isr = __import__("upycsp.isr", None, None, ("*",))
+    log = Log()
+
+    class Slow(isr.Ring):
+        def put(self, value):
+            room = self.count() == 0
+            if not room:
+                log.add("full")
+                until_blocking(lambda: log.has("read empty"))  # all is read before it is counted
+                self.lost += 1
+                return False
+            return isr_ring.put(self, value)
+
+    isr_ring = isr.Ring
+    isr.Ring = Slow
+    try:
+        pin = FakePin()
+        ch = csp.Channel("levels")
+        h = await started(adapters.PinEvents(pin, ch.write, size=1), pin)
+    finally:
+        isr.Ring = isr_ring
+    pin.change(1)
+    await until(lambda: ch.queue_len() == 1)
+    pin.change(2)
+    _thread.start_new_thread(pin.change, (3,))
+    await until(lambda: log.has("full"))
+    assert [await ch.read(), await ch.read()] == [1, 2]
+    await until(lambda: isr.fed.first is not None and isr.fed.first.is_awaited())
+    log.add("read empty")
+    assert await ch.read() == 3
+    ch.poison()
+    await join(h)
+
+
+async def test_the_last_level_of_many_is_the_last_one_told():
+    pin = FakePin()
+    ch = csp.Channel("levels")
+    h = await started(adapters.PinEvents(pin, ch.write, size=3), pin)
+    ended = Log()
+    n = 400
+
+    def interrupts():
+        for i in range(n + 1):
+            pin.change(i)
+            if i % 50 == 0:
+                block_ms(1)
+        ended.add(True)
+
+    _thread.start_new_thread(interrupts, ())
+    got = [await ch.read()]
+    while got[-1] != n:
+        got.append(await ch.read())
+    assert sorted(got) == got
+    await until(lambda: ended.count())
+    ch.poison()
+    await join(h)
+
+
+async def test_poison_ends_who_waits_for_an_interrupt():
+    for end in ("poison", "close"):
+        pin = FakePin()
+        timer = FakeTimer()
+        levels, ticks = csp.Channel("levels"), csp.Channel("ticks")
+        h = await started(adapters.PinEvents(pin, levels.write), pin)
+        k = await started(adapters.TimerTicks(timer, ticks.write, 5), timer)
+        getattr(levels, end)()
+        getattr(ticks, end)()
+        assert await join(h) is None and await join(k) is None
+        assert pin.handler is off and timer.callback is off
+        assert idle(levels, ticks)
+
+
+async def test_poison_ends_who_waits_to_write_a_level():
+    pin = FakePin()
+    ch = csp.Channel("levels")
+    h = await started(adapters.PinEvents(pin, ch.write), pin)
+    pin.change(0)
+    await until(lambda: ch.queue_len() == 1)
+    ch.read.poison()
+    await join(h)
+    assert pin.handler is off
+
+
+async def test_a_pin_that_cannot_be_switched_on_fails_the_network():
+    class Broken(FakePin):
+        def irq(self, handler, trigger=None):
+            if handler is not None:
+                raise ValueError("no such pin")
+
+    need_interrupts()
+    ch = csp.Channel("levels")
+    with raises(ValueError):
+        await par(adapters.PinEvents(Broken(), ch.write), collect(ch.read, Log()))
+    assert ch.poisoned
+
+
+async def test_a_pin_that_fails_in_its_handler_goes_on():
+    class Broken(FakePin):
+        def value(self):
+            if self.level == 5:
+                raise ValueError("no such level")
+            return self.level
+
+    pin = Broken()
+    ch = csp.Channel("levels")
+    h = await started(adapters.PinEvents(pin, ch.write), pin)
+    with raises(ValueError):
+        pin.change(5)  # in the handler, where nobody but the port can tell it
+    pin.change(0)
+    assert await ch.read() == 0
+    ch.poison()
+    await join(h)
+    assert pin.handler is off
+
+
+async def test_a_timer_counts_what_was_missed():
+    timer = FakeTimer()
+    ch = csp.Channel("ticks")
+    h = await started(adapters.TimerTicks(timer, ch.write, 20), timer)
+    assert timer.settings == (20, 1)
+    timer.callback(timer)
+    assert await ch.read() == 1
+    n = 500
+    for _ in range(n):
+        timer.callback(timer)
+    while n:
+        n -= await ch.read()
+        assert n >= 0
+    ch.poison()
+    await join(h)
+    assert timer.callback is off
+
+
+async def test_a_handler_takes_no_memory():
+    if not hasattr(micropython, "heap_lock"):
+        skip("CPython's heap can't be locked")
+    pin = FakePin()
+    timer = FakeTimer()
+    ch = csp.BufferedChannel("both")
+    h = await started(adapters.PinEvents(pin, ch.write), pin)
+    k = await started(adapters.TimerTicks(timer, ch.write, 20), timer)
+    micropython.heap_lock()
+    try:
+        for _ in range(40):
+            pin.handler(pin)
+            timer.callback(timer)
+    finally:
+        micropython.heap_unlock()
+    ch.poison()
+    await join(h)
+    await join(k)
+
+
+# Samples
+
+
+async def test_samples_come_until_nobody_wants_them():
+    ch = csp.Channel("samples")
+    taken = Log()
+
+    def read():
+        taken.add(1)
+        return taken.count()
+
+    h = csp.Spawn(adapters.Samples(read, ch.write, 2))
+    got = []
+    for _ in range(4):
+        got.append(await ch.read())
+    assert sorted(got) == got and got[0] >= 1
+    ch.poison()
+    assert await join(h) is None
+    assert idle(ch)
+
+
+async def test_samples_that_nobody_reads_are_replaced():
+    ch = csp.Channel("samples")
+    taken = Log()
+
+    def read():
+        taken.add(1)
+        return taken.count()
+
+    h = csp.Spawn(adapters.Samples(read, ch.write, 1))
+    await until(lambda: taken.count() > 4)
+    assert await ch.read() > 3
+    ch.poison()
+    await join(h)
+
+
+async def test_sampling_ends_while_it_waits_for_its_moment():
+    for end in ("poison", "close"):
+        ch = csp.Channel("samples")
+        h = csp.Spawn(adapters.Samples(int, ch.write, 3600000))
+        await sleep_ms(3)
+        getattr(ch, end)()
+        assert await join(h) is None
+        assert idle(ch)
+
+
+async def test_a_sensor_that_fails_fails_the_network():
+    def read():
+        raise OSError(19)
+
+    ch = csp.Channel("samples")
+    with raises(OSError):
+        await par(adapters.Samples(read, ch.write, 1), collect(ch.read, Log()))
+    assert ch.poisoned
+
+
+# A server
+
+
+def address(port):
+    return socket.getaddrinfo("127.0.0.1", port)[0][-1]
+
+
+def free_port():
+    for port in range(42000, 42999):
+        s = socket.socket()
+        try:
+            s.bind(address(port))
+            return port
+        except OSError:
+            continue
+        finally:
+            s.close()
+    raise AssertionError("no port is free")
+
+
+def connected(port):
+    while True:
+        s = socket.socket()
+        try:
+            s.connect(address(port))
+            return s
+        except OSError:
+            s.close()
+            block_ms(5)
+
+
+def line_of(s):
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = s.recv(1)
+        if not piece:
+            break
+        line += piece
+    return line
+
+
+def talker(port, words):
+    """The Log of what a thread is answered, at the end None."""
+    log = Log()
+
+    def talks():
+        s = connected(port)
+        for word in words:
+            s.send(word + b"\n")
+            log.add(line_of(s))
+        s.close()
+        log.add(None)
+
+    _thread.start_new_thread(talks, ())
+    return log
+
+
+@csp.process
+async def shouts(cin, cout):
+    while True:
+        await cout((await cin()).upper())
+
+
+async def test_a_server_serves_several_at_once():
+    port = free_port()
+    ch = csp.Channel("connections")
+    h = csp.Spawn(adapters.LineServer("127.0.0.1", port, ch.write))
+    logs = [talker(port, words) for words in ([b"one", b"two"], [b"three"], [])]
+    sessions = []
+    for _ in logs:
+        lines, answers = await ch.read()
+        sessions.append(csp.Spawn(shouts(lines, answers)))
+    for session in sessions:
+        await join(session)
+    for log in logs:
+        await until(lambda: log.has(None))
+    assert [log.items()[:-1] for log in logs] == [[b"ONE\n", b"TWO\n"], [b"THREE\n"], []]
+    ch.poison()
+    assert await join(h) is None
+
+
+async def test_who_poisons_both_ends_hangs_up():
+    port = free_port()
+    ch = csp.Channel("connections")
+    h = csp.Spawn(adapters.LineServer("127.0.0.1", port, ch.write))
+    log = Log()
+
+    def listens():
+        s = connected(port)
+        log.add(line_of(s))
+        log.add(line_of(s))
+        s.close()
+
+    _thread.start_new_thread(listens, ())
+    lines, answers = await ch.read()
+    await answers(b"bye\n")
+    answers.poison()
+    lines.poison()
+    await until(lambda: log.count() == 2)
+    assert log.items() == [b"bye\n", b""]
+    ch.poison()
+    await join(h)
+
+
+async def test_a_server_listens_no_more_when_its_channel_has_ended():
+    port = free_port()
+    for _ in range(2):  # the second finds the port free again
+        ch = csp.Channel("connections")
+        h = csp.Spawn(adapters.LineServer("127.0.0.1", port, ch.write))
+        log = talker(port, [b"hello"])
+        lines, answers = await ch.read()
+        ch.poison()
+        assert await join(h) is None
+        assert await lines() == b"hello\n"  # connections go on
+        await answers(b"yes\n")
+        await until(lambda: log.has(None))
+        assert log.items() == [b"yes\n", None]
+        with raises(csp.PoisonException):
+            await lines()
+        answers.poison()
+
+
+async def test_a_connection_without_threads_is_hung_up():
+    if not THREADS:
+        skip("a connection takes no threads")
+    from uthreading import kept
+
+    left = [0]
+
+    def scarce(f, args):
+        if not left[0]:
+            raise OSError("can't create thread")
+        left[0] -= 1
+        return start(f, args)
+
+    port = free_port()
+    ch = csp.Channel("connections")
+    h = csp.Spawn(adapters.LineServer("127.0.0.1", port, ch.write))
+    stack = kept.stack_size(1 << 20)  # which none of the kept threads has
+    start = kept.set_start_new_thread(scarce)
+    try:
+        s = connected(port)
+        assert s.recv(1) == b""
+        s.close()
+        left[0] = 1
+        s = connected(port)
+        lines, answers = await ch.read()
+        with raises(csp.PoisonException):
+            await lines()
+        with raises(csp.PoisonException):
+            await answers(b"no\n")
+        assert s.recv(1) == b""
+        s.close()
+    finally:
+        kept.set_start_new_thread(start)
+        kept.stack_size(stack)
+    log = talker(port, [b"one"])
+    lines, answers = await ch.read()
+    await join(csp.Spawn(shouts(lines, answers)))
+    await until(lambda: log.has(None))
+    assert log.items() == [b"ONE\n", None]
+    ch.poison()
+    await join(h)
+
+
+async def test_bad_use_of_an_adapter_is_told():
+    ch = csp.Channel()
+    for make in (
+        lambda: adapters.Samples(int, ch.write, 0),
+        lambda: adapters.Samples(int, ch.read, 10),  # pyright: ignore
+    ):
+        with raises(ValueError, TypeError):
+            await par(make())

@@ -1,0 +1,26 @@
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from cspcore._awaited import Process, ReadEnd, WriteEnd
+from upycsp.adapters import Reader, Receiver, Sender, Writer
+
+_T = TypeVar("_T")
+
+def PinEvents(
+    pin: Any, cout: WriteEnd[int], trigger: int | None = None, size: int = 16
+) -> Process[None]: ...
+def TimerTicks(timer: Any, cout: WriteEnd[int], period_ms: int) -> Process[None]: ...
+def Samples(
+    read: Callable[[], _T], cout: WriteEnd[_T], interval_ms: int
+) -> Process[None]: ...
+def FromStream(
+    stream: Reader | Receiver, cout: WriteEnd[bytes], n: int | None = None
+) -> Process[None]: ...
+def ToStream(cin: ReadEnd[bytes], stream: Writer | Sender) -> Process[None]: ...
+def StdinLines(cout: WriteEnd[bytes]) -> Process[None]: ...
+def LineServer(
+    host: str,
+    port: int,
+    cout: WriteEnd[tuple[ReadEnd[bytes], WriteEnd[bytes]]],
+    backlog: int = 5,
+) -> Process[None]: ...

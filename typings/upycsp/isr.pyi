@@ -1,0 +1,23 @@
+from typing import Any, Generic, TypeVar
+
+from cspcore._plain import ReadEnd, WriteEnd
+
+_T = TypeVar("_T")
+
+class Interrupts(Generic[_T]):
+    name: Any
+    capacity: int | None
+    isr: int
+    lost: int
+    def __init__(self, name: object = "", capacity: int | None = 0, isr: int = 0) -> None: ...
+    @property
+    def poisoned(self) -> bool: ...
+    def from_isr(self, value: _T) -> bool: ...
+    def poison(self, strength: int | None = None) -> Any: ...
+    def close(self) -> Any: ...
+    def queue_len(self) -> int: ...
+    def verify(self) -> None: ...
+
+class InterruptChannel(Interrupts[_T]):
+    read: ReadEnd[_T]
+    write: WriteEnd[_T]

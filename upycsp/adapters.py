@@ -1,0 +1,189 @@
+"""Processes between channels and what lies outside, for threads: as uapycsp's.
+
+    run(PinEvents(button, levels.write), debounce(levels.read, presses.write), ...)
+
+Interrupts leave what they bring in a channel of upycsp.isr; who reads from it waits for the end of
+the channel that it writes to, too. upycsp.streams tells how a thread waits for a stream.
+"""
+
+import sys
+
+from upycsp import Alternative, Channel, Closed, Every, Spawn, process
+from upycsp.isr import InterruptChannel
+from upycsp.streams import check, copy_from, end_of, serve, write_all
+
+
+def build(process, Channel, plain):
+    """The adapters, by name, of a library with these; plain(end) is the end for plain calls."""
+
+    @process
+    def PinEvents(pin, cout, trigger=None, size=16):
+        """Writes the level of a pin, 0 or 1, at each of its interrupts; see uapycsp's."""
+        _pin_events(pin, cout, plain(cout), trigger, size)
+
+    @process
+    def TimerTicks(timer, cout, period_ms):
+        """Writes how often a hardware timer has fired since the last write, 1 if none was missed.
+
+        timer: a machine.Timer; it is started, and stopped at the end.
+        """
+        _timer_ticks(timer, cout, plain(cout), period_ms)
+
+    @process
+    def Samples(read, cout, interval_ms):
+        """Writes read() at regular moments, e.g. Samples(ADC(Pin(34)).read_u16, cout, 10).
+
+        It does not drift. A value that nobody reads before the next moment gives way to a new one.
+        """
+        _samples(read, cout, interval_ms)
+
+    @process
+    def FromStream(stream, cout, n=None):
+        """Writes what comes from a stream: its lines, or with n what there is, at most n bytes.
+
+        stream: a blocking one. When it ends, or fails by an OSError, cout is poisoned.
+        """
+        copy_from(stream, cout, plain(cout), n)
+
+    @process
+    def ToStream(cin, stream):
+        """Writes what it reads, bytes, to a stream, which it does not close.
+
+        When the stream fails by an OSError, cin is poisoned.
+        """
+        read = plain(cin)
+        check(stream)
+        try:
+            while True:
+                write_all(stream, read())
+        except OSError:
+            cin.poison()
+
+    @process
+    def StdinLines(cout):
+        """Writes the lines of the standard input, bytes; poisons cout at its end."""
+        copy_from(getattr(sys.stdin, "buffer", sys.stdin), cout, plain(cout), None)
+
+    @process
+    def LineServer(host, port, cout, backlog=5):
+        """Listens, and writes a pair (cin, cout) for each connection: its lines, what to answer.
+
+        As uapycsp's. Each connection takes two threads; if there are none it is hung up.
+        """
+        write = plain(cout)
+
+        def connect(s):
+            lines, answers = Channel("lines"), Channel("answers")
+            try:
+                Spawn(_connection(s, lines.write, answers.read))
+            except RuntimeError:  # no thread
+                s.close()
+                return
+            try:
+                write((lines.read, answers.write))
+            except BaseException:
+                lines.poison()
+                answers.poison()
+                raise
+
+        serve(host, port, backlog, end_of(cout), connect)
+
+    @process
+    def _connection(s, cout, cin):
+        # Not a Parallel: on a board that would take a third thread.
+        try:
+            try:
+                writes = Spawn(ToStream(cin, s))
+            except RuntimeError:  # no thread, which has poisoned cin
+                cout.poison()
+                return
+            try:
+                copy_from(s, cout, plain(cout), None)
+            finally:
+                writes.join()
+        finally:
+            s.close()
+
+    return {
+        "PinEvents": PinEvents,
+        "TimerTicks": TimerTicks,
+        "Samples": Samples,
+        "FromStream": FromStream,
+        "ToStream": ToStream,
+        "StdinLines": StdinLines,
+        "LineServer": LineServer,
+    }
+
+
+def _pin_events(pin, cout, write, trigger, size):
+    events = InterruptChannel("interrupts of a pin", isr=size)
+    arrivals = _Arrivals(events, cout)
+    if trigger is None:
+        trigger = pin.IRQ_FALLING | pin.IRQ_RISING
+
+    def handler(pin):
+        # Who had no room may have it now: else nobody might look at `lost` till the next one.
+        if not events.from_isr(pin.value()):
+            events.from_isr(pin.value())
+
+    lost = 0
+    pin.irq(handler, trigger)
+    try:
+        while True:
+            write(arrivals.wait())
+            if events.lost != lost and not events.has_isr():
+                lost = events.lost
+                write(pin.value())
+    finally:
+        pin.irq(None)
+
+
+def _timer_ticks(timer, cout, write, period_ms):
+    events = InterruptChannel("interrupts of a timer", isr=1)
+    arrivals = _Arrivals(events, cout)
+    fired = [0]  # counted by the handler alone
+
+    def handler(timer):
+        fired[0] = fired[0] + 1 & 0xFFFFFF
+        events.from_isr(None)  # if there is no room, one is there
+
+    seen = 0
+    timer.init(period=period_ms, mode=timer.PERIODIC, callback=handler)
+    try:
+        while True:
+            arrivals.wait()
+            n = fired[0] - seen & 0xFFFFFF
+            if n:
+                seen = seen + n & 0xFFFFFF
+                write(n)
+    finally:
+        timer.deinit()
+
+
+class _Arrivals:
+    # What interrupts bring, while the channel of a write end is open.
+
+    def __init__(self, events, cout):
+        self._cout = cout
+        self._closed = closed = Closed(cout)
+        self._alt = Alternative(closed, events.read)
+
+    def wait(self):
+        g, v = self._alt.select()
+        if g is self._closed:
+            raise self._cout.channel().ended()
+        return v
+
+
+def _samples(read, cout, interval_ms):
+    beat = Every(interval_ms)
+    wait = Alternative(Closed(cout), beat)
+    g, n = wait.select()
+    while g is beat:
+        put = cout.alt_pending_write(read())
+        g, n = Alternative(put, beat).select()
+        if g is put:
+            g, n = wait.select()
+
+
+globals().update(build(process, Channel, lambda end: end))

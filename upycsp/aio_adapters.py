@@ -1,0 +1,19 @@
+"""upycsp's adapters for bodies with async and await."""
+
+from cspcore.process import maker
+from upycsp import aio
+from upycsp.adapters import build
+
+
+class _Process(aio.Process):
+    call = aio._plain.Process.call  # its function is an ordinary one
+
+
+def _plain(end):
+    def operation(*values):
+        return aio._run_through(end(*values))
+
+    return operation
+
+
+globals().update(build(maker(_Process), aio.Channel, _plain))
