@@ -180,7 +180,7 @@ def test_foreign_threads_are_waited_for_only_if_there_is_no_timer():
 
     def writes():
         for i in range(n):
-            plain_write(c.write, i)
+            plain_write(c.write, i)  # pyright: ignore
 
     @csp.process
     async def starts():
@@ -363,7 +363,7 @@ def test_many_processes_beside_threads_that_meddle():
 
     def meddles():
         while going[0]:
-            plain_write(meddled.write, 1)
+            plain_write(meddled.write, 1)  # pyright: ignore
             meddled.queue_len()
             block_ms(1)
         ended.add(1)
