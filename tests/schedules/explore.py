@@ -31,7 +31,8 @@ if args.fault:
     faults.seed(args.fault)  # before the library is loaded
 
 from schedules import world  # noqa: E402
-for module in "channels ends together processes networks threads meetings extended virtual".split():
+MODULES = "channels ends together processes networks threads meetings extended virtual"
+for module in MODULES.split():
     __import__("schedules.programs_" + module)
 from schedules.programs import PROGRAMS  # noqa: E402
 from schedules.histories import text  # noqa: E402
