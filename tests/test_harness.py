@@ -336,6 +336,7 @@ def test_a_named_micropython_that_is_missing_fails(tmp_path):
         ("def test_a(:\n    pass\n", "test_a.py:1: "),
         ("def test_a():\n    pass\n\ndef test_a():\n    pass\n", "test_a is defined twice"),
         ("class TestA:\n    pass\n", "TestA: device tests are functions"),
+        ("REAL_TIME = ('test_none',)\n", "REAL_TIME: there is no test_none"),
         ("INTERPRETERS = ('cypthon',)\n", "INTERPRETERS: 'cypthon' is none of"),
     ],
 )

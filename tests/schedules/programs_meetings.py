@@ -227,7 +227,7 @@ def alting_and_one_who_resigns(w):
     w.must_end()
 
 
-@program(bound=2, chance=200)
+@program(bound=1, chance=400)
 def alting_and_poison(w):
     referee, ends = barriers(w, RING)
     for name in "pqr":
