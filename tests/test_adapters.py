@@ -1,10 +1,9 @@
-"""uapycsp.adapters: cancellation, virtual time, asyncio's streams; see rules/test_adapters.py."""
+"""uapycsp.adapters: cancellation and asyncio's streams; see rules/test_adapters.py."""
 
 from ufuture_support import MICROPYTHON, asyncio, raises, sleep_ms, until
 
-from uapycsp import Alternative, Channel, Spawn, Timer, process, run
-from uapycsp.adapters import FromStream, PinEvents, Samples, ToStream
-from uapycsp.virtual import VirtualClock
+from uapycsp import Channel, Spawn, process, run
+from uapycsp.adapters import FromStream, PinEvents, ToStream
 
 TIME_LIMIT = 240
 
@@ -39,42 +38,6 @@ def test_cancelled_it_switches_off():
 
     run(main())
     assert pin.handler is None
-
-
-# Sampling, by a clock that jumps
-
-
-def test_samples_come_at_regular_moments():
-    clock = VirtualClock()
-    ch = Channel("samples")
-
-    @process
-    async def reads(cin):
-        got = []
-        for _ in range(3):
-            got.append(await cin())
-        await Alternative(Timer(ms=35)).select()  # slow: two values are replaced
-        got.append(await cin())
-        got.append(await cin())
-        cin.poison()
-        return got
-
-    got = run(Samples(clock.now_ms, ch.write, 10), reads(ch.read), clock=clock)[1]
-    assert got == [10, 20, 30, 60, 70]
-
-
-def test_sampling_ends_while_it_waits_for_its_moment():
-    clock = VirtualClock()
-    ch = Channel("samples")
-
-    @process
-    async def ends():
-        await Alternative(Timer(5)).select()
-        ch.poison()
-
-    taken = []
-    run(Samples(lambda: taken.append(1), ch.write, 3600000), ends(), clock=clock)
-    assert not taken and clock.now_ms() == 5000
 
 
 # Streams

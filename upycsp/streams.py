@@ -10,9 +10,12 @@ from uthreading import kept
 
 try:
     import select
+except ImportError:
+    select = None  # then no stream can be polled
+try:
     import socket
-except ImportError:  # who has neither has no use for this
-    select = socket = None
+except ImportError:
+    socket = None  # then there is no server
 
 _SLICE_MS = 20
 _PIECE = 256  # so many bytes are read at a time, if they are there

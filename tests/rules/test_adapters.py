@@ -20,6 +20,7 @@ from rules_support import (
     raises,
     skip,
     sleep_ms,
+    ticks_ms,
     until,
     until_blocking,
 )
@@ -326,6 +327,39 @@ async def test_a_handler_takes_no_memory():
 # Samples
 
 
+def test_samples_come_at_regular_moments():
+    clock = csp.virtual.VirtualClock()
+    ch = csp.Channel("samples")
+
+    @csp.process
+    async def reads(cin):
+        got = []
+        for _ in range(3):
+            got.append(await cin())
+        await csp.Alternative(csp.Timer(ms=35)).select()  # slow: two values are replaced
+        got.append(await cin())
+        got.append(await cin())
+        cin.poison()
+        return got
+
+    samples = adapters.Samples(clock.now_ms, ch.write, 10)
+    assert csp.run(samples, reads(ch.read), clock=clock)[1] == [10, 20, 30, 60, 70]
+
+
+def test_sampling_takes_nothing_before_its_moment():
+    clock = csp.virtual.VirtualClock()
+    ch = csp.Channel("samples")
+    taken = Log()
+
+    @csp.process
+    async def ends():
+        await csp.Alternative(csp.Timer(5)).select()
+        ch.poison()
+
+    csp.run(adapters.Samples(lambda: taken.add(1), ch.write, 3600000), ends(), clock=clock)
+    assert not taken.count() and clock.now_ms() == 5000
+
+
 async def test_samples_come_until_nobody_wants_them():
     ch = csp.Channel("samples")
     taken = Log()
@@ -387,7 +421,8 @@ def address(port):
 
 
 def free_port():
-    for port in range(42000, 42999):
+    first = 20000 + ticks_ms() % 10000  # another run of the tests may look for one, too
+    for port in range(first, first + 1000):
         s = socket.socket()
         try:
             s.bind(address(port))
