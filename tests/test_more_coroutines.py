@@ -520,3 +520,95 @@ def test_an_interrupt_when_all_have_just_ended_leaves_nobody_to_be_resumed():
     assert not engine._ready
     assert engine.core._task_queue.peek() is None
     renew_loop()
+
+
+# An interrupt, or too little memory, when a writer has met an extended read
+
+
+@process
+async def writes_on(cout):
+    while True:
+        await cout(1)
+
+
+@process
+async def holds_on(cin):
+    while True:
+        async with cin.extended():
+            pass
+
+
+@process
+async def reads_both(first, second):
+    return await Parallel(first, second)
+
+
+@process
+async def writes(cout, value):
+    return await cout(value)
+
+
+def test_a_network_is_not_held_by_what_an_interrupt_left():
+    from uapycsp import extended
+
+    wake, left = engine.wake, [1]
+
+    def interrupted(parked):
+        wake(parked)
+        if left and isinstance(parked, extended.Extended):
+            left.pop()
+            raise KeyboardInterrupt
+
+    paired = extended.Extended.paired
+
+    def met(self, offer):
+        paired(self, offer)
+        if left:
+            left.pop()
+            raise KeyboardInterrupt
+
+    for holder, name, mock in ((engine, "wake", interrupted), (extended.Extended, "paired", met)):
+        old = getattr(holder, name)
+        left[:] = [1]
+        setattr(holder, name, mock)
+        try:
+            with raises(KeyboardInterrupt):
+                ch = Channel("ch")
+                run(writes_on(ch.write), holds_on(ch.read))
+        finally:
+            setattr(holder, name, old)
+        assert not left
+        a, b = Channel("a"), Channel("b")
+        assert run(reads_both(a.read, b.read), writes(a.write, 1), writes(b.write, 2)) == [
+            [1, 2], 0, 0]
+
+
+if MICROPYTHON:
+
+    async def test_a_write_without_memory_to_wake_an_extended_reader_has_not_happened():
+        from uapycsp import channel
+
+        def full(parked):
+            raise MemoryError
+
+        log = []
+
+        async def reads_in_a_block(cin):
+            async with cin.extended() as v:
+                log.append(v)
+
+        ch = Channel("ch")
+        reader = asyncio.create_task(reads_in_a_block(ch.read))
+        await settle()
+        wake = engine.wake
+        engine.wake = full
+        try:
+            with raises(MemoryError):
+                await ch.write(1)
+        finally:
+            engine.wake = wake
+        assert channel.stays is None
+        ch.verify()
+        assert await ch.write(2) == 0
+        await reader
+        assert log == [2]

@@ -49,6 +49,10 @@ class _Stay(Offer):
     def __init__(self, hold):
         Offer.__init__(self, hold, WRITE)
         self.value = TAKEN
+        # What parking it stores stands here already: it may not need memory then.
+        self.foreign = None
+        self.queued = False
+        self.seq = 0
 
     def cancelled(self):
         return self.channel.cancelled()
@@ -104,8 +108,9 @@ class Extended(extended.Extended, Join):
     # What the engine and cspcore call
 
     def paired(self, offer):
+        engine.wake(self)  # this may need memory: nothing has happened till then
+        self.alone()
         channels.stays = self._stays
-        engine.wake(self.alone())
         return None
 
     def cancelled(self):

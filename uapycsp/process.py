@@ -10,6 +10,8 @@
     run(main())
 """
 
+import sys
+
 from ufuture.loop import engine
 from cspcore.channel import POISON, READ, TAKEN, WRITE, const, forget, unlink
 from cspcore.channel import Offer as BaseOffer
@@ -519,6 +521,7 @@ def run(*processes, clock=None):
         if not alive.is_empty() and hasattr(engine, "drop_all"):
             _drop_all()
         _root = _all_ended = None
+        _forget_stay()
         forget()
         alive.clear()
         failures.clear()
@@ -591,8 +594,16 @@ def _drop_all():
     engine.drop_all()
 
 
+def _forget_stay():
+    # The interrupt may have come between a writer's meeting with an extended read and its wait.
+    extended = sys.modules.get("uapycsp.extended")
+    if extended is not None:
+        extended.channels.stays = None
+
+
 def _abandon(group):
     # After an interrupt; what to run next.
+    _forget_stay()
     engine.set_watch(None)
     engine.unlisten()
     group.left = -1  # nobody is to be woken at its end
