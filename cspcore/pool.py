@@ -34,6 +34,13 @@ def _check(function, n):
         raise ValueError("at least one worker is needed")
 
 
+def _check_retries(n):
+    if not isinstance(n, int):
+        raise TypeError("a whole number of retries is expected")
+    if n < 0:
+        raise ValueError("a number of retries is not negative")
+
+
 async def call(function, *args):
     return function(*args)
 
@@ -129,8 +136,7 @@ def farms(csp, call):
             _check(setup, n)
         if failures not in FAILURES:
             raise ValueError("failures end a farm or are reported: 'end' or 'report'")
-        if retries < 0:
-            raise ValueError("a number of retries is not negative")
+        _check_retries(retries)
         how = function, failures == "report", retries, setup
         return lambda cin, cout: farm(cin, cout, n, ordered, *how)
 

@@ -128,7 +128,10 @@ def _reader(stream, ready):
     def singly(n):
         data = read(1)
         while data and len(data) < n and data[-1] != _NEWLINE and ready(0):
-            more = read(1)
+            try:
+                more = read(1)
+            except OSError:  # if it is over, the next read says so, too
+                break
             if not more:
                 break
             data += more
@@ -137,13 +140,13 @@ def _reader(stream, ready):
     return singly
 
 
-def _tried(f, x):
-    # f(x); None if it would have to wait.
+def _tried(f, x, again=None):
+    # f(x); `again` if it would have to wait.
     try:
         return f(x)
     except OSError as er:
         if er.args and er.args[0] in _AGAIN:
-            return getattr(er, "characters_written", None)  # which CPython's buffers tell
+            return getattr(er, "characters_written", again)  # which CPython's buffers tell
         raise
 
 
@@ -152,7 +155,7 @@ def write_all(stream, data):
     write = getattr(stream, "write", None) or stream.send
     rest = memoryview(data)
     while rest:
-        n = _tried(write, rest)
+        n = _tried(write, rest, 0)
         if n:
             rest = rest[n:]
         elif n is None and _poller(stream) is None:

@@ -466,6 +466,9 @@ async def test_bad_use_of_farms_and_pmap_raises_at_once():
     with raises(ValueError) as e:
         Farm(double, 1, retries=-1)
     assert sentence(e.value)
+    with raises(TypeError) as e:
+        Farm(double, 1, retries=1.5)  # pyright: ignore
+    assert sentence(e.value)
     for setup in (7, "x"):
         with raises(TypeError) as e:
             Farm(double, 1, setup=setup)  # pyright: ignore
