@@ -183,3 +183,51 @@ def test_no_thread_of_a_process_finds_a_name_of_upycsp_that_is_not_loaded(tmp_pa
     script.write_text(_THREADS.format(root=str(ROOT)))
     status, output, errors = run(port, str(script))
     assert (status, output) == (0, "0\n[[], [], []]\n"), output + errors
+
+
+# What several threads need first, and all at once, in a heap in which nothing is loaded early.
+_AT_ONCE = {
+    "a guard of upycsp.aio": """
+import upycsp.aio as csp
+
+@csp.process
+async def takes(cout):
+    csp.Closed(cout)
+
+csp.run(*[takes(csp.Channel().write) for _ in range(6)])
+""",
+    "names of uthreading": """
+from upycsp import process, run
+
+@process
+def counts():
+    from uthreading import Semaphore
+    Semaphore(1)
+
+@process
+def meets():
+    from uthreading import Barrier
+    Barrier(1)
+
+run(counts(), counts(), meets(), meets(), counts(), meets())
+""",
+    "a module of upycsp": """
+from upycsp import process, run
+
+@process
+def times():
+    from upycsp import timers
+    timers.At(3)
+
+run(*[times() for _ in range(6)])
+""",
+}
+
+
+@pytest.mark.parametrize("what", _AT_ONCE)
+def test_threads_load_what_they_need_first_one_after_another(tmp_path, what):
+    script = tmp_path / "at_once.py"
+    script.write_text(
+        "import sys\nsys.path.insert(0, {!r})\n".format(str(ROOT)) + _AT_ONCE[what])
+    for _ in range(4):
+        assert run("micropython", str(script), heap="222K") == (0, "", "")

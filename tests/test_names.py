@@ -16,7 +16,7 @@ MODULES = [
     for group in (
         "plugnplay meeting pool bridge adapters guards timers virtual within closing".split()
     )
-] + ["upycsp.aio"]
+] + ["upycsp.aio", "uapycsp.spawn"]
 
 
 def printed(interpreter, program):

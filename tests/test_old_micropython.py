@@ -223,14 +223,16 @@ def test_an_asyncio_before_1_16_is_refused_at_import(tmp_path):
 # --- modules without __getattr__, as in Pycom's firmware
 
 _ALL = """
-import {} as package
+import {0}
+import sys
+package = sys.modules["{0}"]
 names = package.__dict__
 print([name for name in package.__all__ if name not in names], hasattr(package, "no_such_name"))
 """
 
 
 @needs_micropython
-@pytest.mark.parametrize("package", ("ufuture", "uthreading", "uapycsp", "upycsp"))
+@pytest.mark.parametrize("package", ("ufuture", "uthreading", "uapycsp", "upycsp", "upycsp.aio"))
 def test_without_getattr_in_modules_all_names_are_there_after_the_import(tmp_path, package):
     copy_without_getattr(tmp_path)
     assert micropython("-c", _ALL.format(package), path=[tmp_path]) == (0, "[] False\n", "")

@@ -1,5 +1,6 @@
 """Processes in sequence and in the background, for coroutines."""
 
+from uapycsp import process as _load  # noqa: F401
 from ufuture.loop import engine
 from cspcore.channel import in_order
 from cspcore.process import forgo_all

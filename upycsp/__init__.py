@@ -16,6 +16,8 @@
 Names are loaded when they are first used.
 """
 
+import sys
+
 try:
     import _thread  # noqa: F401
 except ImportError:
@@ -61,7 +63,11 @@ def __getattr__(name):
                 names["process"] = names["process"].process
             return value
     if name in _MODULES.split():
-        return __import__("upycsp." + name, None, None, ("*",))
+        if "upycsp.process" not in sys.modules:
+            __getattr__("process")
+        from upycsp.wait import load
+
+        return load("upycsp." + name)
     raise AttributeError(name)
 
 

@@ -8,7 +8,8 @@ the channel that it writes to, too. upycsp.streams tells how a thread waits for 
 
 import sys
 
-from upycsp import Alternative, Channel, Closed, Every, Spawn, process
+from upycsp import process  # first, for it takes the most room to be compiled
+from upycsp import Alternative, Channel, Closed, Every, Spawn
 from upycsp.isr import InterruptChannel
 from upycsp.streams import check, copy_from, end_of, serve, write_all
 

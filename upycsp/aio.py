@@ -337,7 +337,7 @@ _SAME = ("virtual", "guards", "timers", "TimeoutError", "At", "Every")  # as in 
 
 def __getattr__(name):
     if name in _GROUPS or name in ("bridge", "closing", "adapters"):
-        return __import__("upycsp.aio_" + name, None, None, ("*",))
+        return load("upycsp.aio_" + name)
     if name == "Closed":
         return __getattr__("closing").Closed
     if name in _SAME:
@@ -347,7 +347,7 @@ def __getattr__(name):
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets them at once.
 if not hasattr(_upycsp, "_lazy"):
-    for _name in _SAME[2:] + _GROUPS:
+    for _name in _SAME[2:] + _GROUPS + ("Closed",):
         globals()[_name] = __getattr__(_name)
 
 if _plain._loaded:  # processes have started already: what `load_all` loads of this comes now

@@ -1,5 +1,6 @@
 """upycsp's adapters for bodies with async and await."""
 
+from upycsp import process as _load  # noqa: F401
 from cspcore.process import maker
 from upycsp import aio
 from upycsp.adapters import build

@@ -10,6 +10,7 @@ as long as that takes and no longer. uapycsp.bridged tells how a task waits and 
 interrupts leave the loop drains, too, which is told by its flag: see upycsp.isr.
 """
 
+from upycsp import process as _load  # noqa: F401
 from cspcore.channel import READ, WAITING
 from uapycsp.bridged import NOTHING, ReadEnd, WriteEnd, bell, engine, is_here
 from upycsp.buffered import BufferedChannel

@@ -11,6 +11,7 @@
     y = ch.call(7)
 """
 
+from upycsp import process as _load  # noqa: F401
 from cspcore import calls, meeting
 from upycsp.buffered import AnyReadEnd, AnyWriteEnd
 from upycsp.wait import lock

@@ -181,8 +181,8 @@ def load_all():
         for name in LATE:
             __import__(name)
         if "upycsp.aio" in sys.modules:
-            for name in ("upycsp.aio_counted", "upycsp.aio_extended"):
-                __import__(name)
+            for name in ("counted", "extended", "closing"):
+                __import__("upycsp.aio_" + name)
     if sys.platform != "esp32" and not _CPYTHON:
         for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
             getattr(sys.modules.get(name), "*", None)  # its __getattr__ loads all then

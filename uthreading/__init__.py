@@ -20,7 +20,8 @@ What differs from CPython:
 """
 
 try:
-    import _thread  # noqa: F401
+    from _thread import allocate_lock as _allocate_lock
+    from _thread import get_ident as _get_ident
 except ImportError:
     raise ImportError("uthreading needs threads, and this MicroPython lacks _thread")
 
@@ -48,6 +49,23 @@ _attrs = {
 
 __all__ = tuple(_attrs)
 
+_loading = _allocate_lock()
+_loader = None  # the ident of the thread that holds it
+
+
+def _load(module, attr):
+    # By whichever thread needs it first.
+    global _loader
+    me = _get_ident()
+    if _loader == me:  # what is being loaded asks for this
+        return __import__(module, globals(), None, (attr,), 1)
+    with _loading:
+        _loader = me
+        try:
+            return __import__(module, globals(), None, (attr,), 1)
+        finally:
+            _loader = None
+
 
 # Loads a name on first use: importing the package costs a kilobyte, not all of it. MicroPython
 # asks here for modules, too, in `from uthreading import kept`.
@@ -58,8 +76,8 @@ def __getattr__(attr):
     if mod is None:
         if attr not in ("clock", "waiting") and attr not in _attrs.values():
             raise AttributeError(attr)
-        return __import__(attr, globals(), None, (attr,), 1)
-    value = getattr(__import__(mod, globals(), None, (attr,), 1), attr)
+        return _load(attr, attr)
+    value = getattr(_load(mod, attr), attr)
     globals()[attr] = value
     return value
 
