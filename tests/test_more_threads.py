@@ -805,3 +805,29 @@ def test_the_main_thread_of_cpython_looks_for_interrupts_and_others_do_not():
             del made[:]
     finally:
         kept.poll_in_main(old)
+
+
+def test_a_failure_comes_before_what_it_makes_fail():
+    a = Channel("a")
+
+    @process
+    def fails(cout):
+        raise Oops("the cause")
+
+    @process
+    def follows(cin):
+        try:
+            cin()
+        finally:
+            raise ValueError("what came of it")
+
+    group = Parallel(fails(a.write), follows(a.read))
+    forsake = PROCESS.Process.forsake
+
+    def slow(self, exception):
+        forsake(self, exception)
+        if self.name == "fails":
+            until(lambda: group.left == 1)  # all but this have ended
+
+    with replaced(PROCESS.Process, "forsake", slow):
+        raises(Oops, group.run)

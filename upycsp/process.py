@@ -16,7 +16,7 @@ from uthreading import kept
 from uthreading.report import report as report_exception
 from cspcore.channel import POISON, READ, WAITING, Offer, const, end_before, forget
 from cspcore.choice import Choice, End, WriteGuard
-from cspcore.errors import DeadlockError
+from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import report
 from cspcore.process import (
@@ -128,6 +128,7 @@ class Process(BaseProcess, Runnable):
     def fail(self, exception):
         """It can't be started: that is its end. Returns the exception."""
         group = self._group
+        self._blame(exception)
         self._note(self.forgo(exception))
         with lock:
             party = group.member_ended(self)
@@ -144,9 +145,17 @@ class Process(BaseProcess, Runnable):
                 raise TypeError("a process function is a def without await and yield")
         except BaseException as er:
             self._note(er)  # if not even its ends can be poisoned
+            self._blame(er)
             left = self.die(er)
             if left is not er:
                 self._note(left)
+
+    def _blame(self, exception):
+        # Before its neighbours hear of it, who may fail by that.
+        group = self._group
+        if isinstance(group, Parallel) and not isinstance(exception, PoisonException):
+            with lock:
+                group.fail(exception)
 
     def _enter(self):
         with lock:
