@@ -358,3 +358,29 @@ async def test_what_a_stream_refuses_for_now_is_written_again():
     ch = csp.Channel("ch")
     await par(ends_after(ch.write, [b"one", b"two"]), adapters.ToStream(ch.read, stream))
     assert stream.taken == [b"one", b"two"]
+
+
+if MICROPYTHON:
+
+    class Bytes(io.IOBase):
+        """Gives one byte at a time; None: there is nothing yet, a number: that error."""
+
+        def __init__(self, *pieces):
+            self.pieces = list(pieces)
+
+        def ioctl(self, request, argument):
+            return 1 if request == 3 else -1
+
+        def read(self, n):
+            piece = self.pieces.pop(0) if len(self.pieces) > 1 else self.pieces[0]
+            if piece is None or isinstance(piece, int):
+                raise OSError(11 if piece is None else piece)
+            return piece
+
+
+async def test_what_was_read_before_an_error_is_not_lost():
+    if not MICROPYTHON:
+        skip("CPython polls no class of Python")
+    assert await lines_of(Bytes(b"h", b"i", 5), 100) == [b"hi"]
+    pieces = Bytes(b"h", b"e", None, b"l", b"o", b"\n", b"")
+    assert await lines_of(pieces) == [b"helo\n"]
