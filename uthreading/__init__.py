@@ -53,7 +53,7 @@ _loading = _allocate_lock()
 _loader = None  # the ident of the thread that holds it
 
 
-def _load(module, attr):
+def _import(module, attr):
     # By whichever thread needs it first.
     global _loader
     me = _get_ident()
@@ -76,8 +76,8 @@ def __getattr__(attr):
     if mod is None:
         if attr not in ("clock", "waiting") and attr not in _attrs.values():
             raise AttributeError(attr)
-        return _load(attr, attr)
-    value = getattr(_load(mod, attr), attr)
+        return _import(attr, attr)
+    value = getattr(_import(mod, attr), attr)
     globals()[attr] = value
     return value
 
