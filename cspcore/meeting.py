@@ -258,6 +258,8 @@ class _Front(End):
 
 
 def _positive(parties):
+    if not isinstance(parties, int):
+        raise TypeError("a whole number of parties is expected")
     if parties < 1:
         raise ValueError("a barrier needs at least one party")
     return parties
