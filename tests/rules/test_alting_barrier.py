@@ -504,6 +504,9 @@ async def test_a_barrier_needs_an_end():
         with raises(TypeError) as e:
             AltingBarrier.create(n)  # pyright: ignore
         assert sentence(e.value)
+    with raises(TypeError) as e:
+        AltingBarrier(2)  # pyright: ignore
+    assert sentence(e.value)
 
 
 async def test_an_end_at_which_a_process_waits_does_not_resign():
