@@ -38,6 +38,8 @@ class BaseBufferedChannel(BaseChannel):
     overflow = "block"
 
     def __init__(self, name="", capacity=None, overflow="block", external=False):
+        if capacity is not None and not isinstance(capacity, int):
+            raise TypeError("a capacity is a whole number")
         if capacity is not None and capacity < 0:
             raise ValueError("a capacity is not negative")
         BaseChannel.__init__(self, name, external)

@@ -243,6 +243,15 @@ class Choice:
                 return True
         return False
 
+    def hears_others(self):
+        """Whether others than processes that have not ended can make one of its guards ready."""
+        for i in range(len(self.guards)):
+            if self._offers[i] is None:
+                g = self.guards[i]
+                if not getattr(g, "tells_of_process", False) or g._handle.done():
+                    return True
+        return False
+
     def withdraw(self):
         """Take all offers out of their queues; nothing was chosen."""
         self.waits = False

@@ -258,6 +258,8 @@ class _Front(End):
 
 
 def _positive(parties):
+    if not isinstance(parties, int):
+        raise TypeError("a whole number of parties is expected")
     if parties < 1:
         raise ValueError("a barrier needs at least one party")
     return parties
@@ -297,6 +299,8 @@ class AltingBarrier(_Front, WriteGuard):
     pending = None
 
     def __init__(self, seat):
+        if not isinstance(seat, Seat):
+            raise TypeError("the ends of an alting barrier are made by create")
         _Front.__init__(self, seat)
         self.channel = seat  # as a guard's
 

@@ -2,8 +2,10 @@
 
 
 def some(ends, least=1):
+    if not isinstance(ends, (list, tuple)):
+        raise TypeError("a list or tuple of ends is expected")
     if len(ends) < least:
-        raise ValueError("at least %d ends are expected in the list" % least)
+        raise ValueError("a list of %d or more ends is expected" % least)
     return ends
 
 

@@ -30,6 +30,8 @@ class Failure:
 def _check(function, n):
     if not callable(function):
         raise TypeError("a function is expected")
+    if not isinstance(n, int):
+        raise TypeError("a whole number of workers is expected")
     if n < 1:
         raise ValueError("at least one worker is needed")
 
@@ -154,6 +156,7 @@ def maps(csp, call):
             await cout((k, v))
             k += 1
         cout.poison()
+        return ()  # not None: so it has ended, and not by poison
 
     @process
     async def collect(cin, function):
@@ -166,9 +169,9 @@ def maps(csp, call):
     async def mapped(function, values, n):
         jobs = csp.Channel("jobs")
         workers = [collect(jobs.read, function) for _ in range(n)]
-        parts = (await csp.Parallel(feed(jobs.write, values), *workers))[1:]
+        parts = await csp.Parallel(feed(jobs.write, values), *workers)
         if None in parts:
-            raise PoisonException("the function met poison")
+            raise PoisonException("the function or the values met poison")
         results = [None] * sum([len(part) for part in parts])
         for part in parts:
             for k, v in part:
@@ -178,8 +181,10 @@ def maps(csp, call):
     def pmap(function, values, n):
         """A process: its result is the list of function(v) for each value, at most n at once."""
         _check(function, n)
-        if hasattr(values, "__len__"):
+        try:
             n = min(n, len(values) or 1)
+        except TypeError:  # nobody knows; MicroPython's own lists have no __len__ to look for
+            pass
         return mapped(function, iter(values), n)
 
     return pmap

@@ -16,7 +16,9 @@ LONGEST_MS = 1 << 27  # a quarter of what ticks_diff spans on a board: a day and
 
 
 def in_range(interval_ms):
-    """The interval, if the ticks can tell it; else ValueError."""
+    """The interval, if the ticks can tell it; else TypeError or ValueError."""
+    if not isinstance(interval_ms, int):
+        raise TypeError("an interval is a whole number of ms")
     if not 0 < interval_ms <= LONGEST_MS:
         raise ValueError("an interval is 1 to %d ms" % LONGEST_MS)
     return interval_ms
@@ -85,8 +87,6 @@ class Every(Timer):
     """
 
     def __init__(self, ms):
-        if not isinstance(ms, int):
-            raise TypeError("an interval is a whole number of ms")
         self.ms = in_range(ms)
         self._beat = None
 

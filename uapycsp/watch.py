@@ -84,7 +84,9 @@ def _count(parked):
     # How many offers a process waits with; None if it may go on without them.
     if isinstance(parked, Waiting):
         return None if parked.channel.external else 1
-    if not isinstance(parked, _KNOWN) or isinstance(parked, Choice) and parked._own > 0:
+    if not isinstance(parked, _KNOWN):
+        return None
+    if isinstance(parked, Choice) and parked._own > 0 and parked.hears_others():
         return None
     n = 0
     for x in _wishes(parked):

@@ -23,6 +23,8 @@ class Ended(Guard):
     To choose it is to ask: its value is the process's, or the process's exception is raised.
     """
 
+    tells_of_process = True  # see Choice.hears_others
+
     def __init__(self, handle):
         if not isinstance(handle, Spawn):
             raise TypeError("a handle is expected: what Spawn gave")

@@ -105,7 +105,8 @@ FAULTS = {
     ),
     "a timer counts as a deadlock": (
         "upycsp", "upycsp/process.py",
-        "    if isinstance(on, Choice) and on._own > 0:\n        return None\n", "",
+        "    if isinstance(on, Choice) and on._own > 0 and on.hears_others():\n",
+        "    if False:\n",
     ),
     "the watchdog overlooks a thread that runs": (
         "upycsp", "upycsp/process.py",

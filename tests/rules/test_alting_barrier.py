@@ -500,6 +500,22 @@ async def test_a_barrier_needs_an_end():
     with raises(ValueError) as e:
         AltingBarrier.create(0)
     assert sentence(e.value)
+    for n in (1.5, "two", None):
+        with raises(TypeError) as e:
+            AltingBarrier.create(n)  # pyright: ignore
+        assert sentence(e.value)
+    with raises(TypeError) as e:
+        AltingBarrier(2)  # pyright: ignore
+    assert sentence(e.value)
+
+
+async def test_an_end_at_which_a_process_waits_does_not_resign():
+    ends = AltingBarrier.create(2)
+    h = await offered(ends[0], syncs(ends[0]))
+    with raises(RuntimeError) as e:
+        ends[0].resign()
+    assert sentence(e.value)
+    assert await ends[1].sync() == await join(h) == 0
 
 
 # Deadlock

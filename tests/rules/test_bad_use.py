@@ -110,6 +110,13 @@ async def test_a_negative_capacity_is_a_value_error():
             csp.BufferedChannel("c", capacity=capacity)
 
 
+async def test_a_capacity_that_is_no_whole_number_is_a_type_error():
+    for capacity in (1.5, "keep_newest", []):
+        with raises(TypeError) as e:
+            csp.BufferedChannel("c", capacity)
+        assert str(e.value) == "a capacity is a whole number"
+
+
 async def test_parallel_of_something_that_is_no_process_is_a_type_error():
     ch = csp.Channel("c")
     for bad in (

@@ -394,6 +394,10 @@ async def test_a_barrier_needs_a_party():
         with raises(ValueError) as e:
             Barrier(n)
         assert sentence(e.value)
+    for n in (1.5, "two", None):
+        with raises(TypeError) as e:
+            Barrier(n)  # pyright: ignore
+        assert str(e.value) == "a whole number of parties is expected"
 
 
 async def test_a_plain_barrier_and_a_bucket_are_no_guards():

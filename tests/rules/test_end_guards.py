@@ -220,3 +220,43 @@ async def test_many_ends_are_each_seen_once():
     log = Log()
     await par(sums_ends(log, 20), sums_ends(log, 20), sums_ends(log, 20))
     assert sorted(log.items()) == [0] * 60 + [1] * 60 + [2] * 60
+
+
+# Deadlock
+
+
+@csp.process
+async def starts_and_chooses(process, *others):
+    """Waits for the end of a process, or for the others."""
+    handle = csp.Spawn(process)
+    return (await csp.Alternative(*([Ended(handle)] + list(others))).select())[1]
+
+
+def test_who_waits_for_an_end_that_does_not_come_is_a_deadlock():
+    go, c, d = [csp.Channel(name) for name in ("go", "c", "d")]
+    with raises(csp.DeadlockError) as e:
+        csp.run(starts_and_chooses(ends_when_told(go.read)))
+    assert str(e.value) == "1 process waits: ends_when_told reads go"
+    go = csp.Channel("go")
+    with raises(csp.DeadlockError) as e:
+        csp.run(starts_and_chooses(ends_when_told(go.read), c.read, d.write.alt_pending_write(1)))
+    assert str(e.value) in (
+        "2 processes wait: starts_and_chooses reads c or writes d, ends_when_told reads go",
+        "2 processes wait: ends_when_told reads go, starts_and_chooses reads c or writes d",
+    )
+    assert idle(go, c, d)
+
+
+@csp.process
+async def ends_later():
+    await csp.Alternative(csp.Timer(ms=1200)).select()
+    return "later"
+
+
+def test_who_waits_for_an_end_that_may_come_is_no_deadlock():
+    external = csp.Channel("external", external=True)
+    assert csp.run(starts_and_chooses(ends_later())) == "later"
+    go = csp.Channel("go")
+    timer = csp.Timer(ms=1200)
+    assert csp.run(starts_and_chooses(ends_when_told(go.read), timer)) is None
+    assert csp.run(starts_and_chooses(ends_when_told(external.read), csp.Timer(ms=1200))) is None

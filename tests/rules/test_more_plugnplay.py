@@ -555,6 +555,11 @@ async def test_bad_use_is_told_in_a_sentence():
         (ValueError, plug.Regulate(a.read, b.write, 0)),
         (ValueError, plug.Regulate(a.read, b.write, 1 << 40)),
         (ValueError, plug.Sampler(a.read, b.write, -1)),
+        (TypeError, plug.Regulate(a.read, b.write, 2.5)),  # pyright: ignore
+        (TypeError, plug.Sampler(a.read, b.write, "soon")),  # pyright: ignore
+        (TypeError, plug.Delta(a.read, b.write)),  # pyright: ignore
+        (TypeError, plug.Merge(a.read, b.write)),  # pyright: ignore
+        (TypeError, plug.Demultiplex(a.read, iter([b.write]))),  # pyright: ignore
         (TypeError, plug.Map(a.write, b.write, count)),  # pyright: ignore
         (TypeError, plug.Multiplex([a.write], b.write)),  # pyright: ignore
         (TypeError, plug.Plus(a.read, b.write)),  # pyright: ignore
@@ -576,12 +581,14 @@ async def test_demultiplex_refuses_the_number_of_an_output_that_is_not_there():
 
 
 async def test_a_reset_that_is_no_interval_is_loud():
-    a, b, reset = channels(3)
-    (w,) = await waiting_writers(reset, (0,))
-    with raises(ValueError):
-        await par(plug.Regulate(a.read, b.write, 1000000, reset.read))
-    await join(w)
-    assert a.poisoned and b.poisoned and reset.poisoned
+    for interval, error in (0, ValueError), (2.5, TypeError):
+        a, b, reset = channels(3)
+        (w,) = await waiting_writers(reset, (interval,))
+        with raises(error) as e:
+            await par(plug.Regulate(a.read, b.write, 1000000, reset.read))
+        assert sentence(e.value)
+        await join(w)
+        assert a.poisoned and b.poisoned and reset.poisoned
 
 
 # --- the classic networks

@@ -1,11 +1,14 @@
 """Farms and pmap: each value is worked on once, and its result comes out once."""
 
+import sys
+
 import csp
 
 from rules_support import (
     AWAITABLE,
     LIB,
     POISONED,
+    THREADS,
     Log,
     asyncio,
     collect,
@@ -421,6 +424,24 @@ async def maps(gates, count, n):
     return await pmap(gates.work, range(count), n)
 
 
+async def test_pmap_has_no_more_workers_than_there_are_values():
+    module = sys.modules["upycsp.process" if THREADS else "uapycsp.process"]
+    alive = module._alive if THREADS else module.alive
+    lock = sys.modules["upycsp.wait"].lock if THREADS else None
+
+    def workers(v):
+        if THREADS:
+            lock.acquire()
+        n = len([p for p in alive.each() if p.name == "collect"])
+        if THREADS:
+            lock.release()
+        return n
+
+    for values in ([0], (0,), {0: None}, {0}, range(1), "0", b"0"):
+        # None if it runs on the thread of the process that waits for it.
+        assert await pmap(workers, values, 20) in ([1], [0])
+
+
 async def test_pmap_raises_what_the_function_raises():
     done = Log()
 
@@ -452,6 +473,15 @@ async def test_pmap_of_a_function_that_meets_poison_has_no_result():
     assert await pmap(meets_poison, range(4), 2) is None
 
 
+async def test_pmap_of_values_that_meet_poison_has_no_result():
+    def numbers():
+        yield 1
+        yield 2
+        raise csp.PoisonException("elsewhere")
+
+    assert await pmap(double, numbers(), 2) is None
+
+
 async def test_bad_use_of_farms_and_pmap_raises_at_once():
     for make in (lambda f, n: Farm(f, n), lambda f, n: pmap(f, [1], n)):
         with raises(ValueError) as e:
@@ -460,6 +490,10 @@ async def test_bad_use_of_farms_and_pmap_raises_at_once():
         with raises(TypeError) as e:
             make(7, 1)
         assert sentence(e.value)
+        for n in (1.5, "two", None):
+            with raises(TypeError) as e:
+                make(double, n)
+            assert str(e.value) == "a whole number of workers is expected"
     with raises(ValueError) as e:
         Farm(double, 1, failures="ignore")  # pyright: ignore
     assert sentence(e.value)

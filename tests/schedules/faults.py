@@ -223,8 +223,8 @@ FAULTS = {
     "the watchdog overlooks timers": (
         "no_deadlock_while_a_timer_runs",
         PROCESS,
-        "    if isinstance(on, Choice) and on._own > 0:\n        return None\n",
-        "",
+        "    if isinstance(on, Choice) and on._own > 0 and on.hears_others():\n",
+        "    if False:\n",
     ),
     "the watchdog overlooks threads": (
         "no_deadlock_where_others_write_by_a_thread",
