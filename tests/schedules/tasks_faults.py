@@ -12,8 +12,8 @@ from cspcore.calls import Calls, Request
 from cspcore.choice import Choice, End
 from cspcore.life import Life, Share
 from cspcore.meeting import Drops, Rounds, Seat, Table
-from tasks_world import Alternative, CancelledError, csp, engine
-from uapycsp import extended
+from tasks_noted import Alternative, CancelledError, csp, engine
+from uapycsp import extended, pool
 from uapycsp.guards import Ended
 from uapycsp.wait import Waiting, coroutine
 
@@ -317,6 +317,14 @@ def an_end_works_on_when_it_has_retired():
     return put(Share, "__getattr__", lambda self, name: getattr(self.real, name))
 
 
+def a_farm_writes_what_is_done_first():
+    def farm(function, n, ordered, **how):
+        return old(function, n, False, **how)
+
+    old = pool.Farm
+    return put(pool, "Farm", farm)
+
+
 FAULTS = {
     loser_not_withdrawn: ("chosen_input", "chosen_output", "self_choice_and_others"),
     cancelled_not_withdrawn: ("pair", "two_writers"),
@@ -354,5 +362,6 @@ FAULTS = {
     who_waits_for_an_end_is_not_told: ("end_awaited", "ends_awaited"),
     the_end_of_a_process_is_not_told: ("end_of_a_process",),
     an_end_works_on_when_it_has_retired: ("one_retires_another",),
-    end_not_propagated: ("failing", "failing_between"),
+    a_farm_writes_what_is_done_first: ("farm",),
+    end_not_propagated: ("failing", "failing_between", "farm_failing"),
 }

@@ -55,6 +55,15 @@ def immune(**processes):
     return dict(on_two(**processes), immunity={"d": 1})
 
 
+def farm(n, ordered, how):
+    """A farm between who feeds it and who takes its results."""
+    return on_two(
+        A=(["c.write"], [("feed", 3)]),
+        B=(["d.read"], [("drain",)]),
+        F=(["c.read", "d.write"], [("farm", n, ordered, how)]),
+    )
+
+
 def twice(program):
     """With a second cancellation, of the same process or of another."""
     return dict(program, cancels=2)
@@ -147,9 +156,7 @@ PROGRAMS = {
     "alting_all_or_pairs": ends_of(a="ABC", b="AB")(
         A=[("select", SA, SB)], B=[("select", SB, SA)], C=[SA]
     ),
-    "alting_fairly": ends_of(a="AB", b="AB")(
-        A=[("fair", SA, SB)] * 2, B=[("fair", SB, SA)] * 2
-    ),
+    "alting_fairly": ends_of(a="AB", b="AB")(A=[("fair", SA, SB)] * 2, B=[("fair", SB, SA)] * 2),
     "alting_in_time": ends_of(a="AB")(
         A=[("select", SA, ("timer", 5))], B=[("select", SA, ("timer", 5))]
     ),
@@ -323,6 +330,14 @@ PROGRAMS = {
     "limited_select": on_two(A=[("limit", 10, [R2]), W], B=[W], C=[WD]),
     "limited_twice": twice(on(None, A=[("keep", ("limit", 10, [R]), R)], B=[W], C=[R])),
     "limited_both": on(None, A=[("limit", 10, [R])], B=[("limit", 10, [W])], C=[R]),
+    # Farms.
+    "farm": farm(2, True, "well"),
+    "farm_of_one": farm(1, True, "well"),
+    "farm_unordered": farm(2, False, "well"),
+    "farm_failing": farm(2, True, "fails"),
+    "farm_reporting": farm(2, True, "reports"),
+    "farm_retrying": farm(2, False, "retries"),
+    "map": on(None, A=[("map", 2, 3)]),
     # Failure and propagation.
     "failing": with_ends(
         on(None, A=(["c.write"], [W, ("fail",)]), B=[R, R], C=[R]),
@@ -343,6 +358,13 @@ PROGRAMS = {
 
 # Those with more than some 1500 schedules: not all are run each time.
 MANY = (
+    "farm",
+    "farm_of_one",
+    "farm_unordered",
+    "farm_failing",
+    "farm_reporting",
+    "farm_retrying",
+    "map",
     "two_each_two_cancelled",
     "operations_given_back",
     "end_of_a_process_for_two",
