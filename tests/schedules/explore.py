@@ -34,7 +34,8 @@ if args.fault:
 
 from schedules import world  # noqa: E402
 for module in ("channels", "ends", "together", "processes", "networks", "threads", "meetings",
-               "extended", "virtual"):
+               "extended", "virtual", "guards", "immune",
+               "interrupted"):
     __import__("schedules.programs_" + module)
 from schedules.programs import PROGRAMS  # noqa: E402
 from schedules.histories import text  # noqa: E402

@@ -26,8 +26,70 @@ EXTENDED = "upycsp.extended"
 WAITING = "uthreading.waiting"
 SYNC = "uthreading.sync"
 VIRTUAL = "upycsp.virtual"
+WITHIN = "upycsp.within"
+CALLS = "cspcore.calls"
 
 FAULTS = {
+    "what is in time is late": (
+        "within",
+        WITHIN,
+        "        if g is guard:\n            return v\n",
+        "        if g is timer:\n            return v\n",
+    ),
+    "a channel is less immune than it says": (
+        "immune_channel",
+        LIFE,
+        "            if strength <= self.immunity:\n",
+        "            if strength < self.immunity:\n",
+    ),
+    "softer poison softens": (
+        "the_harder_poison_counts",
+        LIFE,
+        "        elif self.cause is not None and (cause is None or cause > self.cause):\n",
+        "        else:\n",
+    ),
+    "the end of a process is not told": (
+        "ended",
+        "upycsp.guards",
+        "            alt.schedule(self)\n",
+        "            pass\n",
+    ),
+    "a guard that is hidden takes part": (
+        "masked",
+        "cspcore.masked",
+        "            offers[i] = HIDDEN\n",
+        "            pass\n",
+    ),
+    "a call that was given back is linked twice": (
+        "server_interrupted_woken",
+        CALLS,
+        "        if not request.taken:\n",
+        "        if True:\n",
+    ),
+    "a bucket lets one go": (
+        "bucket",
+        MEETING,
+        "        pair[1] = self.release_all()\n",
+        "        pair[1] = self._writers and self.release(self._writers, None)\n",
+    ),
+    "an interrupted party is still counted": (
+        "barrier_interrupted_asleep",
+        MEETING,
+        "        self._writers = unlink(self._writers, offer)\n        self._waiting -= 1\n",
+        "        self._writers = unlink(self._writers, offer)\n",
+    ),
+    "pmap mixes its results": (
+        "mapped",
+        POOL,
+        "                results[k] = v\n",
+        "                results[-k] = v\n",
+    ),
+    "a read within some time without the lock": (
+        "within",
+        WITHIN,
+        "    with lock:\n        ready = ch._writers is not None\n",
+        "    if True:\n        ready = ch._writers is not None\n",
+    ),
     "who waits for a channel's end is not told": (
         "closed_is_told_close",
         LIFE,
@@ -196,7 +258,7 @@ FAULTS = {
     ),
     "a server's poison forgets the calls it took": (
         "a_server_that_dies",
-        "cspcore.calls",
+        CALLS,
         "            self._open = link(self._open, request)\n",
         "            pass\n",
     ),
@@ -351,6 +413,7 @@ FAULTS = {
 }
 
 LINES = (
+    "a read within some time without the lock",
     "a write without the lock",
     "a read without the lock",
     "poison without the lock",

@@ -33,6 +33,7 @@ else:
 
 CANCELLED = ("cancelled",)
 EITHER = (POISON, CANCELLED)
+LOOKS = "skip", "timer", "closed", "ended"
 
 
 class State(Machine):
@@ -50,7 +51,8 @@ class State(Machine):
         s = State(self.capacities)
         for k, c in self.channels.items():
             s.channels[k] = d = Channel()
-            d.readers, d.writers = c.readers[:], c.writers[:]
+            d.readers, d.writers, d.watchers = c.readers[:], c.writers[:], c.watchers[:]
+            d.enrolled, d.result = c.enrolled, c.result
             d.buffer, d.given = c.buffer[:], c.given[:]
             d.paired, d.ended = c.paired, c.ended
             d.counted = c.counted.copy()
@@ -62,7 +64,8 @@ class State(Machine):
 
     def key(self):
         channels = [
-            (k, c.readers, c.writers, c.buffer, c.given, c.paired, c.ended, c.counted)
+            (k, c.readers, c.writers, c.watchers, c.buffer, c.given)
+            + (c.paired, c.ended, c.counted, c.enrolled, c.result)
             for k, c in self.channels.items()
         ]
         return repr((channels, self.ops, self.passed, self.owed))
@@ -88,8 +91,7 @@ class State(Machine):
             super().finish(p, i, outcome)
             return
         for c in self.channels.values():
-            c.readers = [o for o in c.readers if o[:2] != (p, i)]
-            c.writers = [o for o in c.writers if o[:2] != (p, i)]
+            c.leave(lambda o: o[:2] == (p, i))
         parts[i] = outcome
         if None not in parts:
             values = None if POISON in parts else tuple([value for _, value in parts])
@@ -101,9 +103,8 @@ class State(Machine):
         """A cancellation reaches p's open operation; whether it has ended by it."""
         phase, op, outcome, reads = self.ops[p]
         for c in self.channels.values():
-            c.readers = [o for o in c.readers if o[0] != p]
-            c.writers = [o for o in c.writers if o[0] != p]
-        stands = phase == "done" and not reads and not hard
+            c.leave(lambda o: o[0] == p)
+        stands = phase == "done" and not reads and not hard and not _has_looked(op, outcome)
         if not stands:
             self.ops[p] = ["done", op, CANCELLED, ()]
         elif outcome == POISON:
@@ -193,6 +194,14 @@ class State(Machine):
                 continue  # done by a process that then ended
             return False
         return True
+
+
+def _has_looked(op, outcome):
+    # Whether something was waited for that nobody else knows of.
+    if outcome[0] == "chosen":
+        return op[1][outcome[1]][0] in LOOKS
+    parts = op[1] if op[0] == "parallel" else (op,)
+    return outcome[0] == "ok" and any(part[0] in LOOKS for part in parts)
 
 
 def check(history, capacities=(), final=True):

@@ -16,12 +16,13 @@ how many turns it waits before an action, and after each resume who is cancelled
 import sys
 import time
 
-import tasks_world
 from tasks_check import Failure
 from tasks_decisions import Decisions, given, text
+from tasks_noted import CancelledError, Failed, Here, csp, engine
+from tasks_process import member
 from tasks_programs import PROGRAMS
 from tasks_random import named
-from tasks_world import Failed, World, csp, engine, member
+from tasks_world import World
 from uapycsp.wait import turn
 from ufuture.virtual import VirtualClock
 
@@ -88,6 +89,7 @@ class Schedule:
         self.world = World(program)
         self.world.wrap = self.wrap
         self.world.delay = self.delay
+        self.world.between = self.stepped
         self.steps = 0
         self.ending = False
 
@@ -99,7 +101,7 @@ class Schedule:
             for _ in range(self.choose(TURNS)):
                 try:
                     await waits_a_turn()
-                except tasks_world.CancelledError:
+                except CancelledError:
                     p.world.events.append(("paid", p.name))
                     raise
 
@@ -245,7 +247,7 @@ async def one(name, program, decisions):
         again = "micropython tests/schedules/micro_tasks.py %s --decisions %s" % (name, decisions)
         raise Broken("%s\n    %s %s\n%s" % (er, PLACES, again, text(s.world.events)))
     finally:
-        World.now = None
+        Here.world = None
     return s.world.events
 
 

@@ -246,3 +246,39 @@ def farm(w, bad):
         w.expect(a.poisoned and b.poisoned, "a channel of the farm lives")
 
     w.main(main)
+
+
+@program(chance=300)
+def farm_that_reports(w):
+    a, b = upycsp.Channel("a"), upycsp.Channel("b")
+    got = []
+
+    def work(v):
+        if v == 2:
+            raise ValueError(v)
+        return 10 * v
+
+    def feeds(cout):
+        for v in (1, 2, 3):
+            cout(v)
+        cout.poison()
+
+    def drains(cin):
+        for v in cin:
+            got.append(("failed", v.value) if isinstance(v, pool.Failure) else v)
+
+    def main():
+        farm = pool.Farm(work, 2, ordered=False, failures="report")
+        run(upycsp.process(feeds)(a.write), farm(a.read, b.write), upycsp.process(drains)(b.read))
+        w.expect(sorted(got, key=str) == [("failed", 2), 10, 30], "results: %r" % got)
+
+    w.main(main)
+
+
+@program(chance=300)
+def mapped(w):
+    def main():
+        got = pool.pmap(lambda v: 10 * v, (1, 2, 3), 2)
+        w.expect(got == [10, 20, 30], "results: %r" % got)
+
+    w.main(main)

@@ -6,21 +6,29 @@ such step does; histories.py adds what goes beyond (operations posted together, 
 says whether some order of steps explains what a library was seen to do.
 
 op:      ("read", ch)   ("write", ch, v)   ("len", ch) = queue_len
-         ("select", (guard, ...), fair)    guard: a read or write op, ("skip",) or ("timer",);
-             fair: False, or what names the alternative (its fairness has a memory); True: p's own
-         ("poison", ch, how)               how: "channel", "read" or "write" (by which end)
+         ("select", (guard, ...), fair)    guard: a read, write, closed, ended or sync op,
+             ("skip",), ("timer",) or ("hidden",), which is left out this time; fair: False, or
+             what names the alternative (its fairness has a memory); True: p's own
+         ("poison", ch, how[, strength])   how: "channel", "read" or "write" (by which end)
          ("close", ch)
+         ("closed", ch)                    until ch takes no more writes
+         ("ended", h)                      until `over` has told that the process of a handle ended
          ("join", ch, how), ("retire", ch, how)   a counted "read" or "write" end comes, or retires
-         ("sync", b)   at a barrier, whose "capacity" is ("parties", n)
+         ("sync", b)   at a barrier, whose "capacity" is ("parties", n); alting barriers, too
+         ("enrol", b), ("resign", b)   one party more, or less
          ("fall", b), ("flush", b)   into a bucket, and all out of it
+         ("answer", (ch, request), value)   a call: its request is written to ch, then the answer
+             is read from (ch, request), which is poisoned with ch until it is answered
 outcome: ("ok", value)   value: of a read; 0 of a write; None of poison and close; a number of
              len and flush
          ("chosen", i, value)   guard i; value of the read, 0 of a write, None of skip and timer
          ("poison",)   retirement, too
+         whatever else `over` was told
 """
 
 OPEN, CLOSED, DEAD = range(3)
 POISON = ("poison",)
+WAITS = "read", "write", "closed", "ended", "sync", "fall"  # operations that may have to wait
 
 
 class Channel:
@@ -33,11 +41,20 @@ class Channel:
     def __init__(self):
         self.readers = []
         self.writers = []
+        self.watchers = []  # who waits for its end
         self.buffer = []
         self.given = []  # (when it was paired, value) of values given back, rule 8
         self.paired = 0  # reads so far
         self.ended = OPEN
         self.counted = {"read": 0, "write": 0}  # ends that have not retired
+        self.enrolled = 0  # parties of a barrier, beyond those from the beginning
+        self.result = ("ok", None)  # what its watchers get
+
+    def leave(self, is_one):
+        """Withdraw offers."""
+        self.readers = [o for o in self.readers if not is_one(o)]
+        self.writers = [o for o in self.writers if not is_one(o)]
+        self.watchers = [o for o in self.watchers if not is_one(o)]
 
 
 class Machine:
@@ -45,6 +62,7 @@ class Machine:
 
     def __init__(self, capacities):
         # channel -> most values it buffers, None = unlimited; ("keep_oldest" or "keep_newest", n)
+        # ("immunity", channel) -> the greatest strength of poison that does not act on it
         self.capacities = capacities
         self.channels = {}
         self.ops = {}  # process -> [phase, op, outcome, ()]; phase: "new", "queued" or "done"
@@ -52,14 +70,20 @@ class Machine:
 
     def channel(self, ch):
         if ch not in self.channels:
-            self.channels[ch] = Channel()
+            self.channels[ch] = c = Channel()
+            if isinstance(ch, tuple) and self.channel(ch[0]).ended:
+                c.ended = DEAD
         return self.channels[ch]
 
     def ready(self, op):
         """Whether an operation, or a guard, need not wait; what is poisoned is ready, rule 6."""
-        if op[0] not in ("read", "write"):
+        if op[0] in ("skip", "timer", "hidden"):
             return op[0] == "skip"
         c = self.channel(op[1])
+        if op[0] in ("closed", "ended"):
+            return bool(c.ended)
+        if op[0] == "sync":
+            return bool(c.ended or len(c.writers) + 1 >= self.parties(op[1]))
         if op[0] == "read":
             return bool(c.writers or c.buffer or c.given or c.ended)
         capacity = self.capacities.get(op[1], 0)
@@ -81,21 +105,30 @@ class Machine:
         self.ops[p][0] = "queued"
         if op[0] == "select":
             self.select(p, op, self.choices(p, op)[choice])
-        elif op[0] in ("read", "write"):
+        elif op[0] in WAITS:
             self.operate(p, None, op)
         elif op[0] == "len":
             c = self.channel(op[1])
             n = len(c.readers) + len(c.writers) + len(c.buffer) + len(c.given)
             self.finish(p, None, ("ok", n))
-        elif op[0] in ("sync", "fall", "flush"):
-            self.meet(p, op)
+        elif op[0] == "flush":
+            n = len(self.channel(op[1]).writers)
+            poisoned = self.channel(op[1]).ended
+            self.release(op[1])
+            self.finish(p, None, POISON if poisoned else ("ok", n))
+        elif op[0] in ("enrol", "resign"):
+            self.finish(p, None, self.change(op[1], 1 if op[0] == "enrol" else -1))
+        elif op[0] == "answer":
+            self.answer(op[1], op[2])
+            self.finish(p, None, ("ok", None))
         elif op[0] == "join":
             self.join(p, op[1], op[2])
         elif op[0] == "retire":
             self.retire(op[1], op[2])
             self.finish(p, None, ("ok", None))
         else:
-            self.end(op[1], op[2] if op[0] == "poison" else "close")
+            if len(op) < 4 or op[3] > self.capacities.get(("immunity", op[1]), 0):
+                self.end(op[1], op[2] if op[0] == "poison" else "close")
             self.finish(p, None, ("ok", None))
 
     def select(self, p, op, chosen):
@@ -106,7 +139,7 @@ class Machine:
             self.passed[name] = {j: old.get(j, ()) + (chosen,) for j in others}
         if chosen is None:
             for i, g in enumerate(op[1]):
-                if g[0] in ("read", "write"):
+                if g[0] in WAITS:
                     self.queue(p, i, g)
         elif op[1][chosen][0] == "skip":
             self.finish(p, chosen, ("ok", None))
@@ -114,10 +147,15 @@ class Machine:
             self.operate(p, chosen, op[1][chosen])
 
     def operate(self, p, i, op):
-        """p reads or writes, by guard i or plainly: it pairs, meets the end, or queues."""
+        """p reads, writes or waits, by guard i or plainly: it pairs, meets the end, or queues."""
         c = self.channel(op[1])
-        if not self.ready(op):
+        if op[0] == "fall" and not c.ended or not self.ready(op):
             self.queue(p, i, op)
+        elif op[0] in ("closed", "ended"):
+            self.finish(p, i, c.result)
+        elif op[0] in ("sync", "fall"):
+            self.release(op[1])
+            self.finish(p, i, POISON if c.ended else ("ok", 0))
         elif op[0] == "write":
             if c.ended:
                 self.finish(p, i, POISON)
@@ -161,25 +199,46 @@ class Machine:
         if not c.counted[how]:
             self.end(ch, "channel" if how == "read" else "close")
 
-    def meet(self, p, op):
-        """Who waits at a barrier, or in a bucket, does so as a writer."""
-        c = self.channel(op[1])
-        n = len(c.writers)
+    # Who waits at a barrier, or in a bucket, does so as a writer.
+
+    def parties(self, b):
+        return self.capacities[b][1] + self.channel(b).enrolled
+
+    def release(self, b):
+        c = self.channel(b)
+        while c.writers:
+            self.finish(c.writers[0][0], c.writers[0][1], ("ok", 0))
+
+    def change(self, b, n):
+        c = self.channel(b)
         if c.ended:
-            self.finish(p, None, POISON)
-        elif op[0] == "fall" or op[0] == "sync" and n + 1 < self.capacities[op[1]][1]:
-            c.writers.append((p, None, None))
-        else:
-            while c.writers:
-                self.finish(c.writers[0][0], None, ("ok", 0))
-            self.finish(p, None, ("ok", n if op[0] == "flush" else 0))
+            return POISON if n > 0 else ("ok", None)
+        c.enrolled += n
+        if len(c.writers) >= self.parties(b):
+            self.release(b)
+        return ("ok", None)
+
+    def answer(self, ch, value):
+        c = self.channel(ch)
+        if not c.ended:
+            c.ended = CLOSED
+            c.buffer.append(value)
+            if c.readers:
+                self.received(c.readers[0][0], None, ch, c.buffer.pop())
+
+    def over(self, h, outcome):
+        """The process of a handle has ended, and who waits for that gets this."""
+        self.channel(h).result = outcome
+        self.end(h, "channel")
 
     def queue(self, p, i, op):
         c = self.channel(op[1])
         if op[0] == "read":
             c.readers.append((p, i, None))
+        elif op[0] in ("closed", "ended"):
+            c.watchers.append((p, i, None))
         else:
-            c.writers.append((p, i, op[2]))
+            c.writers.append((p, i, op[2] if op[0] == "write" else None))
 
     def received(self, p, i, ch, value):
         self.channel(ch).paired += 1
@@ -189,9 +248,8 @@ class Machine:
         """p's operation has happened, by guard i: its other offers are withdrawn. Rule 6."""
         op = self.ops[p][1]
         for c in self.channels.values():
-            c.readers = [o for o in c.readers if o[0] != p]
-            c.writers = [o for o in c.writers if o[0] != p]
-        if op[0] == "select" and outcome is not POISON:
+            c.leave(lambda o: o[0] == p)
+        if op[0] == "select" and outcome[0] == "ok":
             outcome = ("chosen", i, outcome[1])
         self.ops[p] = ["done", op, outcome, ()]
 
@@ -200,6 +258,8 @@ class Machine:
         c = self.channel(ch)
         while c.readers:
             self.finish(c.readers[0][0], c.readers[0][1], POISON)
+        while c.watchers:
+            self.finish(c.watchers[0][0], c.watchers[0][1], c.result)
         while c.writers and how != "close":
             self.finish(c.writers[0][0], c.writers[0][1], POISON)
         if how in ("channel", "read"):
@@ -207,3 +267,6 @@ class Machine:
             c.ended = DEAD
         else:
             c.ended = max(c.ended, CLOSED)
+        for k in list(self.channels):
+            if isinstance(k, tuple) and k[0] == ch and not self.channels[k].ended:
+                self.end(k, "channel")

@@ -87,7 +87,7 @@ def explore_random(block, times=1):
 
 def has_children(name):
     """Whether a program has more than plain processes and operations."""
-    words = "parallel", "sequence", "gather", "spawn", "limit", "keep", "fail"
+    words = "parallel", "sequence", "gather", "spawn", "limit", "keep", "fail", "start"
     return any("'%s'" % word in str(PROGRAMS[name]) for word in words)
 
 

@@ -7,12 +7,14 @@ operations arrive is known: each arrives when it is called. `follow` checks it s
     ("owes", p)        an operation of more tasks has swallowed a cancellation of p, rule 8
     ("paid", p)        a cancellation has come out: nothing is owed any more
     ("over", p)        the process has ended
+    ("ended", h, outcome)   the handle of a process tells that it has, and by what
     ("quiet", None)    nobody can go on
     ("drained", None)  nobody can, and what could be read was read
 """
 
 from histories import CANCELLED, POISON, State
 
+_WRITES = "write", "sync"
 EITHER = ("either",)  # poison or a cancellation, whichever the operation likes
 
 
@@ -51,6 +53,8 @@ def _step(s, owed, events, n):
         outcome = events[n][2]
         if o[2] == EITHER and outcome == POISON:
             owed.add(p)
+        elif outcome == CANCELLED and p in owed and _takes_a_turn(o):
+            owed.discard(p)
         elif o[2] != outcome and (o[2] != EITHER or outcome != CANCELLED):
             return "should have ended by %s" % (o[2],)
         del s.ops[p]
@@ -67,6 +71,8 @@ def _step(s, owed, events, n):
                 outcome = EITHER if _is_poisoned_writing(o) else CANCELLED
                 s.abort(p, False)
                 s.ops[p] = ["done", o[1], outcome, ()]
+    elif kind == "ended":
+        s.over(p, events[n][2])
     elif kind == "owes":
         owed.add(p)
     elif kind in ("paid", "over"):
@@ -79,17 +85,22 @@ def _step(s, owed, events, n):
 
 
 def _is_written(op, outcome):
-    # Whether it was nothing but writes, which have happened.
+    # Whether it was nothing but writes, which have happened. To meet at a barrier is one.
     if outcome[0] == "ok":
-        return all(part[0] == "write" for part in _parts(op))
-    return outcome[0] == "chosen" and op[1][outcome[1]][0] == "write"
+        return op[0] != "closed" and all(part[0] in _WRITES for part in _parts(op))
+    return outcome[0] == "chosen" and op[1][outcome[1]][0] in _WRITES
+
+
+def _takes_a_turn(o):
+    # Whether it has let the others go on though its guard was ready: an await that suspends.
+    return o[2][0] == "chosen" and o[1][1][o[2][1]][0] in ("skip", "ended")
 
 
 def _is_poisoned_writing(o):
     # A Parallel of writes that has ended, by poison: it may raise that or the cancellation.
     if o[0] != "done" or o[2] != POISON or o[1][0] != "parallel":
         return False
-    return all(part[0] == "write" for part in o[1][1])
+    return all(part[0] in _WRITES for part in o[1][1])
 
 
 def _choose_fair(s, p, events, n):
@@ -109,12 +120,14 @@ def _choose_fair(s, p, events, n):
     s.passed = chosen.passed
 
 
-def conserve(events):
-    """Failure if a value was read twice or from nowhere, or is lost. Knows no specification."""
+def conserve(events, lossy=False):
+    """Failure if a value was read twice or from nowhere, or is lost. Knows no specification.
+
+    lossy: a value may rightly be nowhere; also if it is discarded, or in a Parallel with poison.
+    """
     written = {}  # value -> whether its write has returned
     read = []
     calls = {}
-    lossy = False  # a value may rightly be nowhere: discarded, or in a Parallel that met poison
     for e in events:
         if e[0] == "call":
             op = calls[e[1]] = e[2]
@@ -123,6 +136,8 @@ def conserve(events):
             for part in _parts(op):
                 if part[0] == "write":
                     written[part[2]] = False
+            if op[0] == "answer":
+                written[op[2]] = False  # which its client need not wait for
         elif e[0] == "return":
             op = calls.pop(e[1])
             lossy = lossy or (op[0] == "parallel" and e[2] == POISON)

@@ -17,6 +17,10 @@ class Random:
         return things[self.below(len(things))]
 
 
+class Misfit(ValueError):
+    """A list of decisions is of another program, or of another library."""
+
+
 class Decisions:
     """Those given first; then 0, or what the seed says. Notes what was decided, out of how many.
 
@@ -34,7 +38,7 @@ class Decisions:
         if i < len(self.given):
             d = self.given[i]
             if d >= n:
-                raise ValueError("decision %d is %d out of %d" % (i, d, n))
+                raise Misfit("decision %d is %d out of %d" % (i, d, n))
         elif self.random is None:
             d = 0
         elif common and self.random.below(8):

@@ -7,15 +7,19 @@ import sys
 
 import cspcore.channel
 from cspcore.channel import GIVEN, POISON, READ, TAKEN, WAITING, BaseChannel, last_of, link
-from cspcore.choice import Choice
-from cspcore.life import Share
-from cspcore.meeting import Rounds
-from tasks_world import CancelledError, csp, engine
-from uapycsp import extended
+from cspcore.buffered import BaseBufferedChannel
+from cspcore.calls import Calls, Request
+from cspcore.choice import Choice, End
+from cspcore.life import Life, Share
+from cspcore.meeting import Drops, Rounds, Seat, Table
+from tasks_noted import Alternative, CancelledError, csp, engine
+from uapycsp import extended, pool
+from uapycsp.guards import Ended
 from uapycsp.wait import Waiting, coroutine
 
 channel = sys.modules["uapycsp.channel"]
 process = sys.modules["uapycsp.process"]
+within = sys.modules["uapycsp.within"]
 
 
 def put(where, name, value):
@@ -211,6 +215,116 @@ def barrier_opens_early():
     return put(Rounds, "_look", look)
 
 
+def resignation_completes_nothing():
+    def resign(self):
+        old(self)
+
+    old = Rounds.resign
+    return put(Rounds, "resign", resign)
+
+
+def one_is_flushed():
+    def flush(self):
+        if self._writers is None:
+            return old(self)
+        return [1, self.release(self._writers, None)]
+
+    old = Drops.flush
+    return put(Drops, "flush", flush)
+
+
+def alting_barrier_opens_early():
+    def look(self):
+        self.waiting += 1
+        old(self)
+        self.waiting -= 1
+
+    old = Table.look
+    return put(Table, "look", look)
+
+
+def who_has_chosen_another_guard_is_counted():
+    def withdraw(self, offer):
+        self._writers = None
+
+    return put(Seat, "withdraw", withdraw)
+
+
+def poison_forgets_the_calls_that_were_taken():
+    return put(Calls, "_end_readers", BaseChannel._end_readers)
+
+
+def an_early_answer_is_lost():
+    return put(Request, "take", lambda self: (None, None))
+
+
+def hidden_guards_are_chosen():
+    return put(Choice, "mask", lambda self, ready: None)
+
+
+def what_is_in_time_is_late():
+    @coroutine
+    def wait(guard, timer):
+        yield from Alternative(guard, timer).select()
+        raise engine.TimeoutError
+
+    return put(within, "_wait", wait)
+
+
+def a_full_buffer_keeps_the_wrong_value():
+    def append(self, value):
+        if self._limit is None or self._count < len(self._ring):
+            old(self, value)
+        elif self.overflow == "keep_newest":
+            return
+        else:
+            self._popleft()
+            old(self, value)
+
+    old = BaseBufferedChannel._append
+    return put(BaseBufferedChannel, "_append", append)
+
+
+def poison_acts_on_what_is_immune():
+    def resists(self, channel, strength):
+        channel._life = self
+        self.note(channel, strength)
+        return False
+
+    return put(Life, "resists", resists)
+
+
+def later_poison_softens():
+    def note(self, channel, cause):
+        self.cause = cause
+
+    return put(Life, "note", note)
+
+
+def a_process_poisons_harder_than_it_was():
+    return put(End, "forsake", lambda self, er: self.poison())
+
+
+def who_waits_for_an_end_is_not_told():
+    return put(Life, "ring", lambda self, chain: chain)
+
+
+def the_end_of_a_process_is_not_told():
+    return put(Ended, "tell", lambda self: None)
+
+
+def an_end_works_on_when_it_has_retired():
+    return put(Share, "__getattr__", lambda self, name: getattr(self.real, name))
+
+
+def a_farm_writes_what_is_done_first():
+    def farm(function, n, ordered, **how):
+        return old(function, n, False, **how)
+
+    old = pool.Farm
+    return put(pool, "Farm", farm)
+
+
 FAULTS = {
     loser_not_withdrawn: ("chosen_input", "chosen_output", "self_choice_and_others"),
     cancelled_not_withdrawn: ("pair", "two_writers"),
@@ -233,5 +347,21 @@ FAULTS = {
     one_retires_for_all: ("writers_retire", "readers_retire"),
     retirement_wakes_nobody: ("writers_retire", "readers_retire"),
     barrier_opens_early: ("barrier_of_three", "barrier_again"),
-    end_not_propagated: ("failing", "failing_between"),
+    resignation_completes_nothing: ("barrier_resigned",),
+    one_is_flushed: ("bucket",),
+    alting_barrier_opens_early: ("alting_all_or_pairs", "alting_resigned"),
+    who_has_chosen_another_guard_is_counted: ("alting", "alting_in_time"),
+    poison_forgets_the_calls_that_were_taken: ("called_and_poisoned", "called_and_dying"),
+    an_early_answer_is_lost: ("called",),
+    hidden_guards_are_chosen: ("masked",),
+    what_is_in_time_is_late: ("within",),
+    a_full_buffer_keeps_the_wrong_value: ("oldest_kept", "newest_kept"),
+    poison_acts_on_what_is_immune: ("immune", "immune_chosen"),
+    later_poison_softens: ("harder",),
+    a_process_poisons_harder_than_it_was: ("immune_chain",),
+    who_waits_for_an_end_is_not_told: ("end_awaited", "ends_awaited"),
+    the_end_of_a_process_is_not_told: ("end_of_a_process",),
+    an_end_works_on_when_it_has_retired: ("one_retires_another",),
+    a_farm_writes_what_is_done_first: ("farm",),
+    end_not_propagated: ("failing", "failing_between", "farm_failing"),
 }

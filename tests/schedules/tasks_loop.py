@@ -8,7 +8,9 @@ import heapq
 import sys
 
 from tasks_check import Failure
-from tasks_world import Failed, World, csp, engine, member
+from tasks_noted import Failed, Here, csp, engine
+from tasks_process import member
+from tasks_world import World
 
 network = sys.modules["uapycsp.process"]  # the package has a function of this name
 
@@ -122,7 +124,7 @@ class Schedule:
             self._run()
         finally:
             asyncio._set_running_loop(None)
-            World.now = None
+            Here.world = None
 
     def _run(self):
         w = self.world

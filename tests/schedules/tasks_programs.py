@@ -1,5 +1,6 @@
 """The programs whose schedules are explored; tasks_world tells what stands in them."""
 
+T = ("turn",)
 R = ("read", "c")
 W = ("write", "c")
 RD = ("read", "d")
@@ -7,12 +8,17 @@ WD = ("write", "d")
 R2 = ("select", R, RD)
 W2 = ("select", W, WD)
 BOTH = ("select", R, W)
-H = ("hold", "c", ("turn",))
-HD = ("hold", "d", ("turn",))
+H = ("hold", "c", T)
+HD = ("hold", "d", T)
 JR, TR = ("join", "c", "read"), ("retire", "c", "read")
 JW, TW = ("join", "c", "write"), ("retire", "c", "write")
 SYNC = ("sync", "b")
 FALL, FLUSH = ("fall", "b"), ("flush", "b")
+ENROL, RESIGN = ("enrol", "b"), ("resign", "b")
+SA, SB, SX = ("sync", "a"), ("sync", "b"), ("sync", "x")
+CALL, SERVE, ACCEPT = ("call", "k"), ("serve", "k"), ("accept", "k")
+END, ENDED = ("closed", "c"), ("ended", "h")
+PC = ("poison", "c", "channel")
 
 
 def on(capacity, **processes):
@@ -28,6 +34,34 @@ def on_two(**processes):
 def at(parties, **processes):
     """Processes at a barrier, b, or at a bucket, if it has no parties; and a channel, c."""
     return dict(on(None, **processes), barriers={"b": parties})
+
+
+def ends_of(**parties):
+    """Barriers, and channels c and d; processes are added."""
+
+    def at(**processes):
+        return dict(on_two(**processes), barriers=parties)
+
+    return at
+
+
+def calling(**processes):
+    """Processes around a call channel, k, and a channel, c."""
+    return dict(on(None, **processes), calls="k")
+
+
+def immune(**processes):
+    """Processes around two channels, c of no immunity and d of 1."""
+    return dict(on_two(**processes), immunity={"d": 1})
+
+
+def farm(n, ordered, how):
+    """A farm between who feeds it and who takes its results."""
+    return on_two(
+        A=(["c.write"], [("feed", 3)]),
+        B=(["d.read"], [("drain",)]),
+        F=(["c.read", "d.write"], [("farm", n, ordered, how)]),
+    )
 
 
 def twice(program):
@@ -98,6 +132,10 @@ PROGRAMS = {
         A=[JW, ("select", W, WD), TW], B=[R2], C=[JR, ("select", RD, R), TR]
     ),
     "operations_of_counted_ends": on_two(A=[JW, ("operations", W, RD), TW], B=[R, WD], C=[R]),
+    "one_retires_another": on(None, A=[JW, T, W], B=[("retire_of", "A", "c", "write")], C=[R, R]),
+    "one_retires_another_reader": on(
+        1, A=[JR, R, R], B=[W, ("retire_of", "A", "c", "read")], C=[W, W]
+    ),
     # Barriers and buckets.
     "barrier": at(2, A=[SYNC, SYNC], B=[SYNC, SYNC]),
     "barrier_of_three": at(3, A=[SYNC], B=[SYNC], C=[SYNC]),
@@ -106,6 +144,45 @@ PROGRAMS = {
     "barrier_between_messages": at(2, A=[W, SYNC, W], B=[R, SYNC, R]),
     "bucket": at(0, A=[FALL], B=[FALL], C=[FLUSH, FLUSH]),
     "bucket_again": twice(at(0, A=[("keep", FALL, FALL)], B=[FALL], C=[FLUSH, FLUSH])),
+    "barrier_resigned": at(2, A=[SYNC], B=[RESIGN, W], C=[ENROL, SYNC, R]),
+    "barrier_enrolled": twice(at(1, A=[ENROL, SYNC], B=[("keep", SYNC, SYNC)])),
+    "bucket_poisoned": at(0, A=[FALL], B=[FALL], C=[FLUSH, FLUSH], D=[("break", "b")]),
+    # Alting barriers.
+    "alting": ends_of(a="AB")(A=[("select", SA, R)], B=[("select", SA, RD)], C=[W]),
+    "alting_again": twice(ends_of(a="AB")(A=[("keep", SA, SA)], B=[("select", R, SA), SA])),
+    "alting_ring": ends_of(a="AB", b="BC", x="CA")(
+        A=[("select", SX, SA)], B=[("select", SA, SB)], C=[("select", SB, SX)]
+    ),
+    "alting_all_or_pairs": ends_of(a="ABC", b="AB")(
+        A=[("select", SA, SB)], B=[("select", SB, SA)], C=[SA]
+    ),
+    "alting_fairly": ends_of(a="AB", b="AB")(A=[("fair", SA, SB)] * 2, B=[("fair", SB, SA)] * 2),
+    "alting_in_time": ends_of(a="AB")(
+        A=[("select", SA, ("timer", 5))], B=[("select", SA, ("timer", 5))]
+    ),
+    "alting_together": ends_of(a="AB", b="AC")(
+        A=[("guards", SA, SB)], B=[SA], C=[("select", SB, R)], D=[W]
+    ),
+    "alting_resigned": ends_of(b="ABC")(A=[SYNC], B=[("select", SYNC, R)], C=[RESIGN, W]),
+    "alting_enrolled": ends_of(b="AB")(A=[SYNC], B=[("select", SYNC, R)], C=[ENROL, W, SYNC]),
+    "alting_poisoned": ends_of(b="AB", x="BC")(
+        A=[SYNC], B=[("select", SYNC, SX)], C=[SX], D=[("break", "b")]
+    ),
+    # Call channels.
+    "called": calling(A=[CALL], B=[SERVE]),
+    "called_by_two": calling(A=[CALL], B=[CALL], C=[SERVE, SERVE]),
+    "called_of_two": calling(A=[CALL], B=[SERVE], C=[SERVE]),
+    "called_again": twice(calling(A=[("keep", CALL, CALL)], B=[("keep", SERVE, SERVE)])),
+    "called_slowly": calling(A=[CALL], B=[CALL], C=[SERVE + (R,)], D=[W]),
+    "called_out_of_order": calling(A=[CALL], B=[CALL], C=[SERVE + (SERVE,)]),
+    "called_in_vain": calling(A=[CALL], B=[SERVE + (("fail",),)], C=[CALL]),
+    "called_and_chosen": calling(A=[CALL], B=[("select", R, ACCEPT)], C=[W], D=[SERVE]),
+    "called_and_poisoned": calling(
+        A=[CALL], B=[SERVE + (T,)], C=[CALL], D=[("poison", "k", "call")]
+    ),
+    "called_and_dying": with_ends(
+        calling(A=[CALL], B=(["k.serve"], [SERVE + (R,)]), C=[W, ("poison", "c", "read")])
+    ),
     # Choice.
     "chosen_input": on_two(A=[W], B=[WD], C=[R2]),
     "chosen_input_twice": on_two(A=[W], B=[WD], C=[R2, R2]),
@@ -123,6 +200,10 @@ PROGRAMS = {
     "chosen_output_fairly": on_two(A=[R, R], B=[RD], C=[("fair", W, WD)] * 3),
     "chosen_while_poisoned": on_two(A=[R2], B=[W2], C=[("poison", "c", "channel")]),
     "chosen_while_closed": on_two(A=[BOTH], B=[W2], C=[("close", "c")], D=[RD]),
+    "masked": on_two(A=[W], B=[WD], C=[("masked", "01", R, RD), ("masked", "10", R, RD)]),
+    "masked_with_a_timer": twice(
+        on(None, A=[("keep", ("masked", "110", ("timer", 5), R, ("skip",)), R)], B=[W], C=[W])
+    ),
     "skipped": on_two(A=[("select", R, ("skip",)), R], B=[W]),
     # Timers.
     "timer": on(None, A=[("select", R, ("timer", 10))], B=[W]),
@@ -130,6 +211,73 @@ PROGRAMS = {
     "timer_first": on(None, A=[("select", ("timer", 10), R, ("timer", 5))], B=[W], C=[W]),
     "timer_again": twice(on(None, A=[("keep", ("select", R, ("timer", 10)), R)], B=[W], C=[R])),
     "sleeper": on(None, A=[("sleep", 5), W], B=[("select", R, ("timer", 5))], C=[("sleep", 5), W]),
+    # Time limits of operations.
+    "within": on(None, A=[("within", 10, R), R], B=[("within", 10, W)], C=[W]),
+    "within_twice": twice(on(None, A=[("keep", ("within", 10, R), R)], B=[("keep", W, W)])),
+    "within_no_time": on(None, A=[("within", 0, R), R], B=[("within", 0, W), W]),
+    "within_a_select": on_two(A=[("within", 5, W)], B=[R2], C=[WD]),
+    "within_a_buffer": on(1, A=[("within", 5, W)] * 2, B=[("within", 5, R)], C=[W]),
+    "within_and_held": on(None, A=[("within", 5, W)], B=[H], C=[R]),
+    "within_and_poisoned": on(None, A=[("within", 5, R)], B=[("within", 5, W)], C=[PC]),
+    # Buffers that overflow.
+    "oldest_kept": on(("keep_oldest", 1), A=[W, W], B=[W], C=[R, R]),
+    "newest_kept": on(("keep_newest", 1), A=[W, W], B=[W], C=[R, R]),
+    "newest_kept_given_back": twice(
+        on(("keep_newest", 1), A=[W, W, W], B=[("keep", R, R)], C=[R])
+    ),
+    "oldest_kept_chosen": {
+        "channels": {"c": ("keep_oldest", 2), "d": None},
+        "processes": {"A": [("select", WD, W)] * 3, "B": [R2], "C": [R2]},
+    },
+    "newest_kept_closed": on(
+        ("keep_newest", 2), A=[W, W, W], B=[("each", "c")], C=[W], D=[("close", "c")]
+    ),
+    # Immunity and strength.
+    "immune": immune(
+        A=[W], B=[R], C=[WD], D=[RD], E=[("poison", "c", "read", 1), ("poison", "d", "write", 1)]
+    ),
+    "immune_chosen": immune(
+        A=[R2], B=[WD], C=[("poison", "d", "channel", 1), T, ("poison", "d", "channel", 2)]
+    ),
+    "harder": immune(
+        A=[R],
+        B=[("guards", R, WD)],
+        C=[("poison", "c", "channel", 1), ("poison", "d", "channel", 2)],
+        D=[("poison", "c", "channel", 3)],
+    ),
+    "immune_chain": with_ends(
+        immune(
+            A=(["c.write"], [W, W]),
+            B=(["c.read", "d.write"], [R, WD, R, WD]),
+            C=[RD, RD],
+            D=[("poison", "c", "channel", 1)],
+        ),
+        cancels=0,
+    ),
+    # Who waits for the end of a channel.
+    "end_awaited": on_two(A=[("select", RD, END), WD], B=[W, ("close", "c")], C=[R, RD]),
+    "end_awaited_twice": twice(on(None, A=[("keep", END, END)], B=[END], C=[PC])),
+    "end_awaited_fairly": on_two(A=[("fair", END, RD)] * 3, B=[WD, WD], C=[PC]),
+    "end_awaited_of_counted": on_two(
+        A=[("select", END, RD)], B=[JW, W, TW], C=[JW, TW], D=[("each", "c")]
+    ),
+    "ends_awaited": on_two(A=[("guards", END, ("closed", "d"))], B=[PC], C=[("close", "d")]),
+    "end_awaited_of_a_buffer": on(1, A=[W, ("close", "c")], B=[END, R], C=[("select", END, R)]),
+    # Ends of processes as guards.
+    "end_of_a_process": with_ends(on(None, A=[("start", "h", [R]), ("select", ENDED)], B=[W])),
+    "end_of_a_process_or_a_message": on_two(
+        A=[("start", "h", [R]), ("select", ENDED, RD)], B=[W], C=[WD]
+    ),
+    "end_of_a_process_again": twice(
+        on(None, A=[("start", "h", [R]), ("keep", ("select", ENDED), ("select", ENDED))], B=[W])
+    ),
+    "end_of_a_process_that_fails": on(
+        None, A=[("start", "h", [R, ("fail",)]), ("select", ("timer", 5), ENDED)], B=[W]
+    ),
+    "end_of_a_process_for_two": dict(
+        on_two(A=[("start", "h", [R]), WD, ("select", ENDED)], B=[RD, ("select", ENDED)], C=[W]),
+        cancel="BC",
+    ),
     # Several at once.
     "guards": on_two(A=[("guards", R, WD)], B=[W], C=[RD]),
     "guards_written": on_two(A=[("guards", W, WD), W], B=[R], C=[RD]),
@@ -182,6 +330,14 @@ PROGRAMS = {
     "limited_select": on_two(A=[("limit", 10, [R2]), W], B=[W], C=[WD]),
     "limited_twice": twice(on(None, A=[("keep", ("limit", 10, [R]), R)], B=[W], C=[R])),
     "limited_both": on(None, A=[("limit", 10, [R])], B=[("limit", 10, [W])], C=[R]),
+    # Farms.
+    "farm": farm(2, True, "well"),
+    "farm_of_one": farm(1, True, "well"),
+    "farm_unordered": farm(2, False, "well"),
+    "farm_failing": farm(2, True, "fails"),
+    "farm_reporting": farm(2, True, "reports"),
+    "farm_retrying": farm(2, False, "retries"),
+    "map": on(None, A=[("map", 2, 3)]),
     # Failure and propagation.
     "failing": with_ends(
         on(None, A=(["c.write"], [W, ("fail",)]), B=[R, R], C=[R]),
@@ -200,12 +356,35 @@ PROGRAMS = {
     ),
 }
 
-# Those with more than 4000 schedules: not all are run each time.
+# Those with more than some 1500 schedules: not all are run each time.
 MANY = (
+    "farm",
+    "farm_of_one",
+    "farm_unordered",
+    "farm_failing",
+    "farm_reporting",
+    "farm_retrying",
+    "map",
+    "two_each_two_cancelled",
+    "operations_given_back",
+    "end_of_a_process_for_two",
     "given_back",
     "given_back_thrice",
     "buffer_2_given_back",
     "timer_again",
+    "alting_together",
+    "alting_poisoned",
+    "bucket_poisoned",
+    "called_slowly",
+    "called_and_chosen",
+    "called_and_poisoned",
+    "called_and_dying",
+    "masked_with_a_timer",
+    "chosen_fairly",
+    "within",
+    "immune",
+    "immune_chain",
+    "end_awaited_of_counted",
     "held_twice",
     "held_chosen_again",
     "held_poisoned",

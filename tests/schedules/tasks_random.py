@@ -2,7 +2,7 @@
 
 from tasks_decisions import Random
 
-CAPACITIES = (None, None, 0, 1, 2)
+CAPACITIES = (None, None, None, 0, 1, 1, 2, ("keep_oldest", 1), ("keep_newest", 2))
 NAMES = "ABCDEF"
 
 
@@ -40,15 +40,25 @@ class Maker:
         """An action; depth: how deep children may nest in it."""
         r = self.random
         n = r.below(24 if depth else 18)
-        if n < 10:
+        if n < 9:
             return self.part()
+        if n < 10:
+            return "within", 5 * r.below(3), self.part()
         if n < 13:
             guards = self.parts()
             if not r.below(4):
                 guards.append(("timer", 5 * (1 + r.below(2))))
+            if not r.below(6):
+                guards.append(("closed", r.one_of(self.channels)))
+            if not r.below(4):
+                digits = "".join([r.one_of("01") for _ in guards[1:]])
+                return ("masked", "1" + digits) + tuple(guards)
             return ("fair" if r.below(3) == 0 else "select",) + tuple(guards)
         if n < 15:
-            return ("guards",) + tuple(self.parts())
+            guards = self.parts()
+            if not r.below(6):
+                guards.append(("closed", r.one_of(self.channels)))
+            return ("guards",) + tuple(guards)
         if n < 16:
             return ("operations",) + tuple(self.parts())
         if n == 16:

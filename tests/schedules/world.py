@@ -32,7 +32,7 @@ import upycsp  # noqa: E402
 uthreading._load_all()
 from uthreading import clock, kept, thread  # noqa: E402
 from upycsp import aio, channel, counted, extended, meeting, plugnplay  # noqa: E402, F401
-from upycsp import virtual, wait  # noqa: E402, F401
+from upycsp import closing, virtual, wait  # noqa: E402, F401
 
 wait.load_all()
 from cspcore import verify  # noqa: E402, F401
@@ -156,6 +156,8 @@ class Actor:
         if g[0] in ("read", "write"):
             end = self.end(g[1], g[0])
             return end if g[0] == "read" else end.alt_pending_write(g[2])
+        if g[0] == "closed":
+            return closing.Closed(self.world.channels[g[1]].write)
         return upycsp.Skip() if g[0] == "skip" else upycsp.Timer(ms=g[1] if len(g) > 1 else 10)
 
     def join(self, ch, how):
@@ -172,28 +174,49 @@ class Actor:
         end = self.ends[ch, how]
         self.do(("retire", ch, how), lambda: ("ok", end.retire()))
 
-    def select(self, *guards, fair=False):
-        """guards: ("read", ch), ("write", ch, v), ("skip",), ("timer",). The value chosen."""
+    def within(self, ms, part):
+        """A read or write with a time limit; in the history it is a choice."""
+        end = self.end(part[1], part[0])
+        op = ("select", (part, ("timer",) if ms > 0 else ("skip",)), False)
+
+        def limited():
+            try:
+                return ("chosen", 0, end.within(ms, *part[2:]))
+            except TimeoutError:
+                return ("chosen", 1, None)
+
+        return self.do(op, limited)
+
+    def select(self, *guards, fair=False, ready=None):
+        """guards: ("read", ch), ("write", ch, v), ("skip",), ("timer",), ("closed", ch).
+
+        ready: which of them take part, a text of digits. The value chosen.
+        """
         alt = self.alternatives.get(guards)
         if alt is None:
             alt = upycsp.Alternative(*[self.guard(g) for g in guards])
             self.alternatives[guards] = alt
 
+        mask = None if ready is None else [digit == "1" for digit in ready]
+
         def select():
-            g, v = alt.select(fair)
+            g, v = alt.select(fair, mask)
             return ("chosen", [g is h for h in alt.guards].index(True), v)
 
-        return self.do(("select", guards, (self.name, guards) if fair else False), select)
+        shown = guards
+        if mask is not None:
+            shown = tuple([g if on else ("hidden",) for g, on in zip(guards, mask)])
+        return self.do(("select", shown, (self.name, guards) if fair else False), select)
 
     def parallel(self, *guards):
         """Reads and writes posted together; their results."""
         group = upycsp.Parallel(*[self.guard(g) for g in guards])
         return self.do(("parallel", guards), lambda: ("ok", tuple(group.run().retval)))
 
-    def poison(self, ch, how="channel"):
+    def poison(self, ch, how="channel", *strength):
         c = self.world.channels[ch]
         f = {"channel": c.poison, "read": c.read.poison, "write": c.write.poison}[how]
-        self.do(("poison", ch, how), lambda: ("ok", f()))
+        self.do(("poison", ch, how) + strength, lambda: ("ok", f(*strength)))
 
     def close(self, ch):
         f = self.world.channels[ch].close
@@ -228,6 +251,7 @@ class World:
             c = upycsp.BufferedChannel(name, capacity, **kwargs)
         overflow = kwargs.get("overflow")
         self.capacities[name] = (overflow, capacity) if overflow else capacity
+        self.capacities["immunity", name] = kwargs.get("immunity", 0)
         self.channels[name] = c
         return c
 
