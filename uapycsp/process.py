@@ -266,9 +266,19 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         self._args = members  # a tuple: all are write guards
 
     def _member(self, m):
-        if isinstance(m, End) and m.op == READ or isinstance(m, WriteGuard):
+        if isinstance(m, WriteGuard):
+            self.refuse_threads(m.channel)
             return m
-        return Operation(m) if is_operation(m) else as_process(m)
+        if isinstance(m, End) and m.op == READ:
+            self.refuse_threads(m._channel)
+            return m
+        if is_operation(m):
+            return Operation(m)
+        if is_operation(m, "'bridge_"):
+            from uapycsp.bridged_member import Member
+
+            return Member(m)
+        return as_process(m)
 
     def _await(self):
         args = self._args
@@ -479,6 +489,9 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 o.value = POISON
         if not woken:
             self._cancel_members()
+        for m in self.members:
+            if hasattr(m, "undo"):
+                m.undo()
         return woken
 
 
