@@ -521,7 +521,9 @@ def run(*processes, clock=None):
         raise RuntimeError("an event loop runs already: await the process")
     if not processes:
         raise ValueError("run needs at least one process")
-    runs = (clock or engine).run  # AttributeError if it is no clock
+    if clock is not None and not hasattr(clock, "run"):
+        raise TypeError("the clock is no VirtualClock of this library")
+    runs = (clock or engine).run
     from uapycsp.watch import look  # not later, when there may be no memory for it
 
     group = Parallel(*[as_process(p) for p in processes])
