@@ -36,7 +36,8 @@ class Bell:
     def __init__(self):
         self.first = self.last = None
         self.stamp = 0
-        self.read_from = None  # the channel of the last read of a task, and its stamp
+        self.members = 0  # operations in a Parallel: see uapycsp.bridged_member
+        self.read_from = None  # for them: the channel of a task's last read, and its stamp
         self.read_at = 0
         self.flag = None  # set by anybody, interrupts included
         self.waiting = 0  # how many tasks wait with an offer
@@ -278,7 +279,8 @@ class ReadEnd(_TaskEnd):
             bell.read_at = o.stamp
         elif party is not None:
             party.wake()
-        bell.read_from = ch
+        if bell.members:
+            bell.read_from = ch
         return v
 
     __call__ = bridge_read
@@ -453,6 +455,7 @@ class _Wish(Offer):
         Offer.__init__(self, guard._channel, op)
         self.seq = self.stamp = 0
         self.guard = guard
+        self.bridge = guard.bridge()
         self.chooser = chooser
         self.pending = pending
 
@@ -460,7 +463,7 @@ class _Wish(Offer):
         # Under lock. False: it is not ready.
         bell.attach()
         bell.wishes.append(self)
-        self.guard.bridge().wanted += 1
+        self.bridge.wanted += 1
         if self.op == READ and self.channel.isr:
             fed.add(self.channel)
         return False
@@ -508,7 +511,7 @@ class _Wish(Offer):
     def end(self):
         bell.wishes.remove(self)
         with lock:
-            self.guard.bridge().wanted -= 1
+            self.bridge.wanted -= 1
 
 
 def _unpoisoned(channel, value):

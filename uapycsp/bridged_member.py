@@ -22,16 +22,20 @@ class Member(Process):
 
     @coroutine
     def _operate(self, operation):
+        bell.members += 1
         try:
             value = yield from operation
+            given = self._given
+            if given is not None:
+                given.channel = bell.read_from
+                given.seq = bell.read_at
+            return value
         except PoisonException as er:
             self._group.met_end(er)
             raise
-        given = self._given
-        if given is not None:
-            given.channel = bell.read_from
-            given.seq = bell.read_at
-        return value
+        finally:
+            bell.members -= 1
+            bell.read_from = None  # it keeps nothing alive
 
     def undo(self):
         """Its Parallel is cancelled."""

@@ -171,6 +171,9 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         if self.op < NEW and self.task is not None:
             engine.cancel(self)
 
+    def undo(self):
+        """After that: an operation of a bridge gives back what it has read."""
+
 
 class Composite(Awaitable):
     """A Parallel or a Sequence."""
@@ -490,7 +493,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         if not woken:
             self._cancel_members()
         for m in self.members:
-            if hasattr(m, "undo"):
+            if isinstance(m, Process):
                 m.undo()
         return woken
 
