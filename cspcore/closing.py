@@ -15,6 +15,8 @@ from cspcore.life import Life
 class Watch(BaseChannel):
     """See above. Made under the library's lock."""
 
+    isr = 0  # a bridge's may have values of interrupts
+
     def __init__(self, channel):
         BaseChannel.__init__(self, "the end of " + title(channel), channel.external)
         if channel._readers is DEAD:
@@ -56,7 +58,11 @@ class Watch(BaseChannel):
 
 def watch(cout):
     """The Watch of a write end's channel. Under the library's lock."""
-    ch = cout.channel() if isinstance(cout, End) and cout.op == WRITE else None
+    return watch_of(cout.channel() if isinstance(cout, End) and cout.op == WRITE else None)
+
+
+def watch_of(ch):
+    """The Watch of a channel. Under the library's lock."""
     if not hasattr(ch, "_life") or hasattr(ch, "words"):
         raise TypeError("a write end of a channel is expected")
     life = ch._life

@@ -16,14 +16,18 @@ def report(waits):
     return "%d %s: %s" % (n, "process waits" if n == 1 else "processes wait", ", ".join(parts))
 
 
-def is_operation(x):
-    """Whether x is an un-awaited cin() or cout(v): a generator of csp_read or csp_write."""
-    return is_read(x) or "'csp_write'" in _name_of(x)
+def is_operation(x, prefix="'csp_"):
+    """Whether x is an un-awaited cin() or cout(v): a generator of csp_read or csp_write.
+
+    Those of a bridge's ends for tasks begin with "'bridge_".
+    """
+    name = _name_of(x)
+    return prefix + "read'" in name or prefix + "write'" in name
 
 
 def is_read(x):
-    """Whether x is an un-awaited cin()."""
-    return "'csp_read'" in _name_of(x)
+    """Whether an operation is a read."""
+    return "_read'" in _name_of(x)
 
 
 def _name_of(x):

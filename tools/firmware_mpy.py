@@ -18,7 +18,8 @@ NEEDS = {
 }
 PACKAGES = tuple(NEEDS)
 # What of a library needs the other one, too.
-BOTH = ("upycsp/bridge.py", "upycsp/aio_bridge.py", "uapycsp/bridge.py", "uapycsp/bridged.py")
+BOTH = ("upycsp/bridge.py", "upycsp/aio_bridge.py", "uapycsp/bridge.py", "uapycsp/bridged.py",
+        "uapycsp/bridged_member.py")
 PROGRAM = ("config.py", "main.py")  # runs the benchmarks
 HOST_ONLY = ("ufuture/cpython.py", "benchmarks/peers/")  # no board can use these
 LIMIT = 120  # seconds, for a hang

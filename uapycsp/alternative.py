@@ -24,8 +24,11 @@ class Alternative(Composed, engine.Parked, Choice):
         # another thread; 2 for a turn.
         self._asks = 0
         for g, o in zip(guards, self._offers):
-            if o is None and not isinstance(g, (Skip, Timer)):
-                self._asks = 1
+            if o is None:
+                if not isinstance(g, (Skip, Timer)):
+                    self._asks = 1
+            elif o.channel.external:
+                self.refuse_threads(o.channel)
         self._limit = None  # None or (ms, guard): the Timer that is due first
         self._busy = False
         self.next = None

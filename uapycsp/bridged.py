@@ -36,6 +36,9 @@ class Bell:
     def __init__(self):
         self.first = self.last = None
         self.stamp = 0
+        self.members = 0  # operations in a Parallel: see uapycsp.bridged_member
+        self.read_from = None  # for them: the channel of a task's last read, and its stamp
+        self.read_at = 0
         self.flag = None  # set by anybody, interrupts included
         self.waiting = 0  # how many tasks wait with an offer
         self.wishes = []
@@ -225,6 +228,10 @@ class _TaskEnd(End):
         End.__init__(self, channel)
         self._burst = _BURST
 
+    def bridge(self):
+        """What rings the bell when `channel` changes."""
+        return self._channel
+
     def disable(self, alt):
         _disable(self, alt)
 
@@ -253,7 +260,7 @@ class ReadEnd(_TaskEnd):
         ch = self._channel
         o = party = None
         with lock:
-            if ch.has_isr():
+            if ch.isr and ch.has_isr():
                 ch.drain()
             if ch._writers is None:
                 o = bell.offer(ch, READ, WAITING)
@@ -263,13 +270,17 @@ class ReadEnd(_TaskEnd):
                 raise self.ended()
             else:
                 v, party = ch.take()
+                bell.stamp = bell.read_at = bell.stamp + 1 & _STAMPS
         if o is not None:
             self._burst = _BURST
             v = yield from wait
             if v is POISON:
                 raise self.ended()
+            bell.read_at = o.stamp
         elif party is not None:
             party.wake()
+        if bell.members:
+            bell.read_from = ch
         return v
 
     __call__ = bridge_read
@@ -297,7 +308,7 @@ class ReadEnd(_TaskEnd):
         ch = self._channel
         party = None
         with lock:
-            if ch.has_isr():
+            if ch.isr and ch.has_isr():
                 ch.drain()
             if ch._writers is None:
                 pair[0] = wish.begin()
@@ -320,6 +331,17 @@ class ReadEnd(_TaskEnd):
             party = self._channel.give_back(wish, value)
         if party is not None:
             party.wake()
+
+
+class ClosedEnd(ReadEnd):
+    """`Closed` of a write end for tasks."""
+
+    def __init__(self, watch, bridge):
+        ReadEnd.__init__(self, watch)
+        self._bridge = bridge
+
+    def bridge(self):
+        return self._bridge
 
 
 class ReadLoop(ReadEnd):
@@ -373,6 +395,13 @@ class WriteEnd(_TaskEnd):
         """A guard that writes value when it is chosen."""
         return TaskWriteGuard(self._channel, value)
 
+    def closed(self):
+        """See uapycsp.closing."""
+        from cspcore.closing import watch_of
+
+        with lock:
+            return ClosedEnd(watch_of(self._channel), self._channel)
+
     def poison(self, strength=None):
         """Poison the channel at once; what is buffered can still be read."""
         ch = self._channel
@@ -390,6 +419,9 @@ class TaskWriteGuard:
     def __init__(self, channel, pending):
         self._channel = channel
         self.pending = pending
+
+    def bridge(self):
+        return self._channel
 
     def enable(self, alt):
         pair = [True, 0]
@@ -423,6 +455,7 @@ class _Wish(Offer):
         Offer.__init__(self, guard._channel, op)
         self.seq = self.stamp = 0
         self.guard = guard
+        self.bridge = guard.bridge()
         self.chooser = chooser
         self.pending = pending
 
@@ -430,7 +463,7 @@ class _Wish(Offer):
         # Under lock. False: it is not ready.
         bell.attach()
         bell.wishes.append(self)
-        self.channel.wanted += 1
+        self.bridge.wanted += 1
         if self.op == READ and self.channel.isr:
             fed.add(self.channel)
         return False
@@ -478,7 +511,7 @@ class _Wish(Offer):
     def end(self):
         bell.wishes.remove(self)
         with lock:
-            self.guard._channel.wanted -= 1
+            self.bridge.wanted -= 1
 
 
 def _unpoisoned(channel, value):

@@ -2,6 +2,7 @@
 
 from cspcore.closing import watch
 from uapycsp.buffered import AnyReadEnd
+from uapycsp.wait import Composed
 
 
 def Closed(cout):
@@ -10,4 +11,7 @@ def Closed(cout):
     It may also be read, `await Closed(cout)()`, which waits for that. TypeError for what is no
     write end of a channel.
     """
+    if hasattr(cout, "closed"):
+        return cout.closed()  # of a bridge
+    Composed.refuse_threads(getattr(cout, "_channel", None))
     return AnyReadEnd(watch(cout))

@@ -171,6 +171,9 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         if self.op < NEW and self.task is not None:
             engine.cancel(self)
 
+    def undo(self):
+        """After that: an operation of a bridge gives back what it has read."""
+
 
 class Composite(Awaitable):
     """A Parallel or a Sequence."""
@@ -266,9 +269,19 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         self._args = members  # a tuple: all are write guards
 
     def _member(self, m):
-        if isinstance(m, End) and m.op == READ or isinstance(m, WriteGuard):
+        if isinstance(m, WriteGuard):
+            self.refuse_threads(m.channel)
             return m
-        return Operation(m) if is_operation(m) else as_process(m)
+        if isinstance(m, End) and m.op == READ:
+            self.refuse_threads(m._channel)
+            return m
+        if is_operation(m):
+            return Operation(m)
+        if is_operation(m, "'bridge_"):
+            from uapycsp.bridged_member import Member
+
+            return Member(m)
+        return as_process(m)
 
     def _await(self):
         args = self._args
@@ -479,6 +492,9 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 o.value = POISON
         if not woken:
             self._cancel_members()
+        for m in self.members:
+            if isinstance(m, Process):
+                m.undo()
         return woken
 
 
@@ -508,7 +524,9 @@ def run(*processes, clock=None):
         raise RuntimeError("an event loop runs already: await the process")
     if not processes:
         raise ValueError("run needs at least one process")
-    runs = (clock or engine).run  # AttributeError if it is no clock
+    if clock is not None and not hasattr(clock, "run"):
+        raise TypeError("the clock is no VirtualClock of this library")
+    runs = (clock or engine).run
     from uapycsp.watch import look  # not later, when there may be no memory for it
 
     group = Parallel(*[as_process(p) for p in processes])

@@ -64,6 +64,12 @@ class Composed:
         """Whom to wake."""
         return self._me
 
+    @staticmethod
+    def refuse_threads(channel):
+        """TypeError for a bridge: ends of one that get so far are those for threads."""
+        if hasattr(channel, "threads"):
+            raise TypeError("a task uses the ends for tasks")
+
 
 class Offer(Waiting, engine.Parked, BaseOffer):
     """What an operation waits on whose task has no offer of its own, as a Process is one."""

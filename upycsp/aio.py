@@ -324,7 +324,7 @@ class Spawn(_plain.Spawn, Awaitable):
 
 def run(*processes, clock=None):
     """As upycsp's; also takes coroutines."""
-    runs = _plain.run_group if clock is None else clock.run_group
+    runs = _plain.runner(clock)
     return runs(Parallel(*[_as_process(p) for p in processes]), processes)
 
 

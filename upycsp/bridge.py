@@ -12,8 +12,10 @@ interrupts leave the loop drains, too, which is told by its flag: see upycsp.isr
 
 from upycsp import process as _load  # noqa: F401
 from cspcore.channel import READ, WAITING
-from uapycsp.bridged import NOTHING, ReadEnd, WriteEnd, bell, engine, is_here
-from upycsp.buffered import BufferedChannel
+from cspcore.choice import WriteGuard
+from uapycsp import bridged
+from uapycsp.bridged import NOTHING, bell, engine, is_here
+from upycsp.buffered import AnyWriteEnd, BufferedChannel
 from upycsp.isr import InterruptChannel, fed
 
 
@@ -25,6 +27,18 @@ class Side:
         self.write = write
 
 
+class ThreadWriteGuard(WriteGuard):
+    """A write guard for threads. uapycsp looks at it, for it is none of the plain ones."""
+
+
+class WriteEnd(AnyWriteEnd):
+    """The writing end for threads."""
+
+    def alt_pending_write(self, value):
+        """A guard that writes value when it is chosen."""
+        return ThreadWriteGuard(self._channel, value)
+
+
 class Bridge(InterruptChannel):
     """A channel with ends for tasks and ends for threads.
 
@@ -32,11 +46,13 @@ class Bridge(InterruptChannel):
     holds until they are read. `read` and `write` are the ends for threads.
     """
 
+    _write_end = WriteEnd
+
     def __init__(self, name="", capacity=0, isr=0):
         self.wanted = 0  # how many choices of tasks wait for a change
         InterruptChannel.__init__(self, name, capacity, isr)
         self.threads = Side(self.read, self.write)
-        self.tasks = Side(ReadEnd(self), WriteEnd(self))
+        self.tasks = Side(bridged.ReadEnd(self), bridged.WriteEnd(self))
 
     def poison(self, strength=None):
         """Poison the channel at once: who waits or comes later gets PoisonException."""

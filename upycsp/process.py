@@ -623,8 +623,17 @@ def run(*processes, clock=None):
     Raises what the first of them, or one spawned that nobody asked about, raised; DeadlockError
     when all wait for one another.
     """
-    runs = run_group if clock is None else clock.run_group  # AttributeError if it is no clock
+    runs = runner(clock)
     return runs(Parallel(*[as_process(p) for p in processes]), processes)
+
+
+def runner(clock):
+    """What runs a Parallel by a clock, or without one as `run_group`."""
+    if clock is None:
+        return run_group
+    if not hasattr(clock, "run_group"):
+        raise TypeError("the clock is no VirtualClock of this library")
+    return clock.run_group
 
 
 run_CSP = CSP = run

@@ -53,10 +53,10 @@ def test_whichever_allocation_fails_run_ends_and_leaves_nothing(tmp_path, varian
 
 
 def test_whichever_allocation_fails_a_bridge_of_tasks_loses_nothing(tmp_path):
-    names = "bridges,bridge_choice"
+    names = "bridges,bridge_choice,bridge_operations"
     status, out = sweep(tmp_path, "uapycsp", 1 if support.FULL else 3, "1,12", names, seconds=60)
     assert status == 0, out[-2000:]
-    assert len(re.findall(r"SWEPT (\w+) \d+ (\d+)", out)) == 4
+    assert len(re.findall(r"SWEPT (\w+) \d+ (\d+)", out)) == 6
 
 
 def test_a_value_sent_twice_is_found(tmp_path):

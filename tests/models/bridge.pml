@@ -17,7 +17,7 @@ FAULT TOLD_LATE what threads have scheduled forgets after the ring was read that
 FAULT NOT_DRAINED who is about to wait does not look for values of interrupts
 FAULT STAYS_MET a cancelled task leaves its offer in the chain
 FAULT VALUE_LOST a cancelled task keeps the value that it was given
-MAPS look | uapycsp/bridged.py:ReadEnd.bridge_read | if ch.has_isr():
+MAPS look | uapycsp/bridged.py:ReadEnd.bridge_read | if ch.isr and ch.has_isr():
 MAPS wait_for_it | uapycsp/bridged.py:ReadEnd.bridge_read | ch.post(o)
 MAPS met | uapycsp/bridged.py:Bell.paired | self.last.later = offer
 MAPS rings | uapycsp/bridged.py:Bell.paired | self.ring()

@@ -299,6 +299,43 @@ def bridge_choice(log):
     return processes, [a, b], [1, 2, 3, 4], ANY
 
 
+@csp.process
+async def together(cin1, cin2, cout, log):
+    point()
+    for i in range(2):
+        res = await csp.Parallel(cin1(), cin2(), cout(i))
+        log.add(res[0])
+        log.add(res[1])
+        point()
+
+
+@csp.process
+async def watches(cout, log):
+    point()
+    await csp.Closed(cout)()
+    log.add("closed")
+
+
+@csp.process
+async def takes_and_closes(cin, log):
+    point()
+    log.add(await cin())
+    log.add(await cin())
+    cin.channel().close()
+
+
+def bridge_operations(log):
+    a, b, c = [csp.bridge.Bridge(n) for n in "abc"]
+    processes = [
+        gives_all(a.write, (10, 11)),
+        gives_all(b.write, (20, 21)),
+        together(a.read, b.read, c.write, log),
+        takes_and_closes(c.read, log),
+        watches(c.write, log),
+    ]
+    return processes, [a, b, c], [10, 11, 20, 21, 0, 1, "closed"], ANY
+
+
 def buffered_choice(log):
     a, b = csp.BufferedChannel("a", 1), csp.BufferedChannel("b", 1)
     processes = [
@@ -689,6 +726,7 @@ BRIDGED = [bridges, bridge_choice]
 if LIB != "uapycsp":
     ALL += BRIDGED
 else:
+    BRIDGED.append(bridge_operations)
     import ufuture
 
     @csp.process

@@ -17,6 +17,7 @@ from rules_support import (
     join_all,
     posted,
     raises,
+    sentence,
     settle,
     skip,
     sleep_ms,
@@ -357,6 +358,110 @@ async def test_choices_on_both_sides_meet():
     assert idle(a, b)
 
 
+# Parallels and the end of a bridge
+
+
+async def test_operations_in_a_parallel():
+    a, b, plain = Bridge("a"), Bridge("b"), csp.Channel("plain")
+    t = Thread(lambda: (a.threads.write(1), b.threads.read()))
+    assert await csp.Parallel(a.read(), b.write(2), plain.read(), plain.write(3)) == [1, 0, 3, 0]
+    assert await t.join() == (0, 2)
+    t = Thread(a.poison, 5)
+    with raises(csp.PoisonException) as e:
+        await csp.Parallel(a.read(), a.write(1), a.read())
+    assert e.value.strength == 5
+    await t.join()
+    with raises(csp.PoisonException) as e:
+        await csp.Parallel(b.read(), b.write(1), a.read())
+    assert e.value.strength == 5
+    assert idle(a, b, plain)
+
+
+async def test_the_ends_for_threads_are_refused_by_tasks():
+    ch = Bridge("b")
+    read, write = ch.threads.read, ch.threads.write
+
+    def refuses(*uses):
+        for use, x in uses:
+            with raises(TypeError) as e:
+                use(x)
+            assert sentence(e.value)
+            assert ch.queue_len() == 1
+
+    t = Thread(read)
+    await until(lambda: ch.queue_len() == 1)
+    put = write.alt_pending_write(1)
+    refuses((csp.Alternative, put), (csp.Parallel, put), (csp.Closed, write))
+    await ch.write(5)
+    assert await t.join() == 5
+    t = Thread(write, 7)
+    await until(lambda: ch.queue_len() == 1)
+    refuses((csp.Alternative, read), (csp.Parallel, read))
+    assert await ch.read() == 7
+    assert await t.join() == 0
+    assert idle(ch)
+
+
+async def test_the_end_of_a_bridge_is_waited_for():
+    for poison in (
+        lambda ch: ch.threads.read.poison(),
+        lambda ch: ch.threads.write.poison(),
+        lambda ch: ch.poison(3),
+        lambda ch: ch.close(),
+    ):
+        ch = Bridge("b", capacity=2, isr=2)
+        await ch.write(1)
+        end = csp.Closed(ch.write)
+        alt = csp.Alternative(end, ch.read)
+        assert (await alt.select())[1] == 1
+        h = csp.Spawn(choose(end, csp.Timer(60)))
+        both = csp.Spawn(both_ends(csp.Closed(ch.write), end))
+        await until(lambda: ch.wanted == 1)
+        t = Thread(lambda: poison(ch))
+        assert await join(h) == (end, None)
+        assert await join(both) == [None, None]
+        await t.join()
+        assert await end() is None
+        assert (await alt.select())[0] is end
+        assert not ch.wanted
+        assert idle(ch)
+
+
+@csp.process
+async def both_ends(a, b):
+    return await csp.Parallel(a(), b())
+
+
+async def test_who_waits_for_the_end_of_a_bridge_may_be_cancelled():
+    ch = Bridge("b")
+    for wait in csp.Closed(ch.write)(), csp.Alternative(csp.Closed(ch.write)).select():
+        task = asyncio.create_task(within_task(wait))
+        await settle()
+        assert await cancelled(task) == "cancelled"
+        assert not ch.wanted
+    t = Thread(ch.poison)
+    await csp.Closed(ch.write)()
+    await t.join()
+
+
+async def within_task(wait):
+    return await wait
+
+
+async def test_an_adapter_writes_to_a_bridge():
+    ch = Bridge("b")
+    t = Thread(reads_three, ch.threads.read)
+    await csp.Parallel(csp.adapters.Samples(lambda: 7, ch.write, 1))
+    assert await t.join() == [7, 7, 7]
+    assert ch.poisoned
+
+
+def reads_three(cin):
+    got = reads(cin, 3)
+    cin.poison()
+    return got
+
+
 # Cancellation
 
 
@@ -393,16 +498,18 @@ async def test_a_cancelled_operation_leaves_nothing():
 
 
 async def test_a_value_that_was_paired_goes_back_at_the_cancel():
-    for how in "read", "select":
+    for how in "read", "parallel", "select":
         ch = Bridge("b")
 
         async def read():
             if how == "read":
                 return await ch.tasks.read()
+            if how == "parallel":
+                return await csp.Parallel(ch.tasks.read())
             return (await csp.Alternative(ch.tasks.read).select())[1]
 
         task = asyncio.create_task(read())
-        if how == "read":
+        if how != "select":
             await until(lambda: ch.queue_len() == 1)
         else:
             await until(lambda: ch.wanted == 1)
@@ -415,11 +522,11 @@ async def test_a_value_that_was_paired_goes_back_at_the_cancel():
 
         t = uthreading.Thread(target=writes_two)
         t.start()
-        if how == "read":
+        if how != "select":
             while not log.count() or ch.queue_len() != 1:  # blocks the loop, which knows nothing
                 block_ms(1)
         task.cancel()
-        if how == "read":
+        if how != "select":
             assert ch.queue_len() == 2
         try:
             await task
@@ -429,6 +536,26 @@ async def test_a_value_that_was_paired_goes_back_at_the_cancel():
         assert [await ch.read(), await ch.read()] == [0, 1]
         t.join()
         assert idle(ch)
+
+
+async def test_what_a_cancelled_parallel_has_read_goes_back_in_its_order():
+    ch, never = Bridge("b", capacity=3), Bridge("never")
+    for i in range(3):
+        await ch.write(i)
+
+    async def reads_together():
+        await csp.Parallel(ch.read(), ch.read(), never.read(), ch.read(), ch.read())
+
+    task = asyncio.create_task(reads_together())
+    await until(lambda: ch.queue_len() == 1 and never.queue_len() == 1)
+    t = Thread(ch.threads.write, 3)
+    await t.join()
+    await settle()
+    task.cancel()
+    assert ch.queue_len() == 4
+    assert await cancelled(task) == "cancelled"
+    assert reads(ch.threads.read, 4) == [0, 1, 2, 3]
+    assert idle(ch, never)
 
 
 async def test_a_write_that_was_paired_stands():

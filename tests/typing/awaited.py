@@ -111,6 +111,7 @@ def across(bridge: Bridge[int]):
 
 def main():
     run(spell(1), clock=VirtualClock())
+    run(spell(1), clock=5)  # pyright: ignore[reportArgumentType, reportCallIssue]
     ch = Channel("numbers")  # type: Channel[int]
     kept: BufferedChannel[int] = BufferedChannel("kept", 5)
     assert_type(ch.read, ReadEnd[int])

@@ -62,5 +62,6 @@ def main():
     network = Numbers(ch.write), Map(ch.read, words.write, str), Collect(words.read, 3)
     assert_type(run(*network), list[Any])
     assert_type(run(network[2], clock=VirtualClock()), list[str])
+    run(network[2], clock=5)  # pyright: ignore[reportArgumentType, reportCallIssue]
     assert_type(network[2].run().retval, list[str])
     run(total)  # pyright: ignore[reportArgumentType, reportCallIssue]

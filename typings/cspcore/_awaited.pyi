@@ -5,6 +5,8 @@ from types import TracebackType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from cspcore.choice import BaseGuard, LikeGuard, Overflow, Ready, WriteGuard
+from ufuture import VirtualClock as TasksClock
+from upycsp.virtual import VirtualClock as ThreadsClock
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -13,6 +15,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 _T_contra = TypeVar("_T_contra", contravariant=True)
 _R_co = TypeVar("_R_co", covariant=True)
 _P = ParamSpec("_P")
+_Clock = TasksClock | ThreadsClock | None
 
 class Operation(Awaitable[_T_co], Protocol[_T_co]):
     """`cin()` or `cout(v)`: nothing happens before it is awaited, or a member of a Parallel."""
@@ -171,13 +174,13 @@ class Spawn(Awaitable[_R_co]):
     def cancel(self) -> None: ...
 
 @overload
-def run(p: Awaitable[_R], /, *, clock: Any = None) -> _R: ...
+def run(p: Awaitable[_R], /, *, clock: _Clock = None) -> _R: ...
 @overload
 def run(
-    p: Awaitable[Any], q: Awaitable[Any], /, *others: Awaitable[Any], clock: Any = None
+    p: Awaitable[Any], q: Awaitable[Any], /, *others: Awaitable[Any], clock: _Clock = None
 ) -> list[Any]: ...
 @overload
-def run(*processes: Awaitable[Any], clock: Any = None) -> Any: ...
+def run(*processes: Awaitable[Any], clock: _Clock = None) -> Any: ...
 
 run_CSP = run
 CSP = run

@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from cspcore.choice import BaseGuard, LikeGuard, Overflow, Ready, WriteGuard
+from upycsp.virtual import VirtualClock
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -13,6 +14,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 _T_contra = TypeVar("_T_contra", contravariant=True)
 _R_co = TypeVar("_R_co", covariant=True)
 _P = ParamSpec("_P")
+_Clock = VirtualClock | None
 
 class ReadEnd(BaseGuard[_T_co]):
     def __call__(self) -> _T_co: ...
@@ -166,13 +168,13 @@ class Spawn(Generic[_R_co]):
     def join(self) -> _R_co: ...
 
 @overload
-def run(p: Runnable[_R], /, *, clock: Any = None) -> _R: ...
+def run(p: Runnable[_R], /, *, clock: _Clock = None) -> _R: ...
 @overload
 def run(
-    p: Runnable[Any], q: Runnable[Any], /, *others: Runnable[Any], clock: Any = None
+    p: Runnable[Any], q: Runnable[Any], /, *others: Runnable[Any], clock: _Clock = None
 ) -> list[Any]: ...
 @overload
-def run(*processes: Runnable[Any], clock: Any = None) -> Any: ...
+def run(*processes: Runnable[Any], clock: _Clock = None) -> Any: ...
 
 run_CSP = run
 CSP = run
