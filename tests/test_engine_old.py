@@ -55,7 +55,7 @@ def functions():
     params = []
     for version, (files, variants) in VERSIONS.items():
         for path in files:
-            source = collect.Source(path)
+            source = collect.source_of(path)
             if source.ordinary or path.stem in LATER.get(version, ()):
                 continue
             for variant in variants if source.rules else (None,):

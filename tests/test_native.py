@@ -205,7 +205,7 @@ OTHERS = ("test_engine_loops", "test_heap", "test_small_heap")
 
 def verdicts(path, variant, packages):
     """What a device test's functions end by: (name, Verdict)."""
-    source = collect.Source(path)
+    source = collect.source_of(path)
     if variant and variant not in source.variants:
         pytest.skip("not for {}".format(variant))
     tests = device.Device(path, "micropython", variant, source.limit, source.heap, packages)

@@ -22,8 +22,9 @@ def kept(tmp_path, monkeypatch):
     monkeypatch.setattr(perfcheck, "KEPT", path)
     monkeypatch.setattr(perfcheck, "interpreter", lambda: "this one")
     monkeypatch.setattr(shutil, "which", lambda name: name)
-    counts = iter(range(1000, 0, -10))
-    monkeypatch.setattr(perfcheck, "count", lambda name, layout=0: next(counts))
+    numbers = iter(range(1000, 0, -10))
+    monkeypatch.setattr(perfcheck, "counts", lambda names, layout: {
+        name: next(numbers) for name in names})
 
     def keep(n, of="this one"):
         path.write_text(json.dumps({"interpreter": of, "counts": {NAME: n}}))
@@ -79,11 +80,11 @@ def test_without_valgrind_nothing_is_counted(kept, capsys, monkeypatch):
 
 
 def test_what_fails_under_valgrind_is_said(kept, capsys, monkeypatch):
-    def count(name, layout=0):
+    def counts(names, layout):
         raise perfcheck.Failed("main.py failed")
 
     kept(5)
-    monkeypatch.setattr(perfcheck, "count", count)
+    monkeypatch.setattr(perfcheck, "counts", counts)
     assert perfcheck.main([NAME]) == 1
     assert capsys.readouterr().out == "main.py failed\n"
 

@@ -133,7 +133,7 @@ def count_instructions(found, folders):
     """Add the instructions to what `gains` found."""
     jobs = [(name, i) for name in found for i in (0, 1)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        counted = pool.map(lambda job: perfcheck.count(job[0], folders[job[1]]), jobs)
+        counted = pool.map(lambda job: perfcheck.counts([job[0]], folders[job[1]])[job[0]], jobs)
         for (name, i), n in zip(jobs, counted):
             found[name]["instructions"][i] = n
 

@@ -98,50 +98,102 @@ sys.exit(main.main(sys.argv[1:]))
 """
 
 
-def executed(words, compiled=None, layout=0):
-    """How many instructions the interpreter executes to run main.py with these words.
+# The wheel's MicroPython is a module of CPython, which starts once: each run is a child of it.
+# What came before they parted counts for both runs of a measure.
+_CHILDREN = """
+import os, sys
+import micropython
+
+first = sys.argv.index("--runs")
+for words in sys.argv[first + 1:]:
+    child = os.fork()
+    if not child:
+        sys.argv = ["micropython", *sys.argv[1:first], *words.split()]
+        sys.exit(micropython.main())
+    print("child", child, flush=True)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(1)
+"""
+
+
+def executed(runs, compiled=None, layout=0):
+    """How many instructions each of these runs of main.py executes; a run is its words, a text.
 
     compiled: a folder of .mpy files that come before the sources; layout: a number, and with
     another one all objects lie elsewhere.
     """
-    program = _PROGRAM.format(shift=20 * layout, filled=FILLED)
-    command = [
-        "valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
-        "--fair-sched=yes", *interpreters.command("micropython", HEAP), "-c", program, *words,
-        "runs=1", "bytes=no", "baselines=no",
-    ]
-    # CPython may start MicroPython, and its hashes differ each time. The folder that a program
-    # runs in comes before MICROPYPATH.
-    done = subprocess.run(command, cwd=str(compiled or ROOT),
+    program, *options = interpreters.command("micropython", HEAP)
+    options += ["-c", _PROGRAM.format(shift=20 * layout, filled=FILLED)]
+    python = python_of(program)
+    if python is None:
+        counted = [_valgrind([program, *options, *run.split()], run, compiled)[1] for run in runs]
+        return [max(of_one.values()) for of_one in counted]
+    said, counted = _valgrind([python, "-I", "-c", _CHILDREN, *options, "--runs", *runs],
+                              ", ".join(runs), compiled)
+    return [counted[int(child)] for child in re.findall(r"^child (\d+)$", said, re.M)]
+
+
+def python_of(program):
+    """The CPython that starts a MicroPython of the wheel; None if the program is another."""
+    with open(program, "rb") as file:
+        first, _, rest = file.read(2000).partition(b"\n")
+    if not first.startswith(b"#!") or b"from micropython import main" not in rest:
+        return None
+    return first[2:].decode().strip()
+
+
+def _valgrind(words, what, folder):
+    # What a program prints, and how many instructions each of its processes executes.
+    tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
+            "--fair-sched=yes"]
+    # Hashes of CPython differ each time. The folder that a program runs in comes before
+    # MICROPYPATH.
+    done = subprocess.run(tool + words, cwd=str(folder or ROOT),
                           env=dict(interpreters.environment(), PYTHONHASHSEED="0"), text=True,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
-    found = re.findall(r"I +refs: +([\d,]+)", done.stderr)
+    found = re.findall(r"==(\d+)== I +refs: +([\d,]+)", done.stderr)
     if done.returncode or not found:
         raise Failed("main.py {} failed under valgrind: {}".format(
-            " ".join(words), (done.stderr.strip().splitlines() or ["it said nothing"])[-1]))
-    return max(int(n.replace(",", "")) for n in found)  # a launcher, too, is counted
+            what, (done.stderr.strip().splitlines() or ["it said nothing"])[-1]))
+    return done.stdout, {int(process): int(n.replace(",", "")) for process, n in found}
 
 
-def count(name, compiled=None, layout=0):
-    """Instructions per operation; compiled, layout: see `executed`."""
-    words, small, large, each, *more = MEASURES[name]
-    few, many = ([w.format(n) for w in words] + more for n in (small, large))
-    return round((executed(many, compiled, layout) - executed(few, compiled, layout))
-                 / ((large - small) * each))
+def counts(names, compiled=None, layout=0):
+    """{name: instructions per operation} of some measures; compiled, layout: see `executed`."""
+    runs = []
+    for name in names:
+        words, small, large, _, *more = MEASURES[name]
+        more += ["runs=1", "bytes=no", "baselines=no"]
+        runs += [" ".join([*words, *more]).format(n) for n in (small, large)]
+    found = iter(executed(runs, compiled, layout))
+    result = {}
+    for name in names:
+        _, small, large, each, *_ = MEASURES[name]
+        few, many = next(found), next(found)
+        result[name] = round((many - few) / ((large - small) * each))
+    return result
 
 
-def counted_again(name, before):
-    """The middle one of three counts; with one from before the least of up to six worse ones.
+def counted_again(names, before):
+    """{name: the least of up to six counts that are worse than before, or the middle of three}.
 
-    Each in another layout of the heap.
+    Each in another layout of the heap; the middle one where nothing is known from before.
     """
+    found = {name: [] for name in names}
+    for layout in range(6):
+        wanted = [name for name in names if _is_wanted(found[name], before.get(name))]
+        if not wanted:
+            break
+        for name, n in counts(wanted, layout=layout).items():
+            found[name].append(n)
+    return {name: min(of_one) if before.get(name) else sorted(of_one)[1]
+            for name, of_one in found.items()}
+
+
+def _is_wanted(counted, before):
     if before is None:
-        return sorted(count(name, layout=i) for i in range(3))[1]
-    n = count(name)
-    for i in range(1, 6):
-        if n > before * WORSE:
-            n = min(n, count(name, layout=i))
-    return n
+        return len(counted) < 3
+    return not counted or min(counted) > before * WORSE
 
 
 def interpreter():
@@ -193,9 +245,11 @@ def main(arguments=None):
     names = options.names or list(MEASURES)
     same = kept["counts"] if kept["interpreter"] == here and not options.update else {}
     try:
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            before = [same.get(name) for name in names]
-            counted = dict(zip(names, pool.map(counted_again, names, before)))
+        groups = [names[i :: os.cpu_count()] for i in range(os.cpu_count())]
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            found = pool.map(lambda group: counted_again(group, same), filter(None, groups))
+            counted = {name: n for of_group in found for name, n in of_group.items()}
+            counted = {name: counted[name] for name in names}
     except Failed as er:
         print(er)
         return 1

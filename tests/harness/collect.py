@@ -15,6 +15,7 @@ head of such a file say more:
 """
 
 import ast
+import functools
 import os
 import pathlib
 import re
@@ -32,8 +33,11 @@ class Source:
     """What the harness must know of a test file, without importing it."""
 
     def __init__(self, path):
-        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-        self.ordinary = any(_imports_pytest(node) for node in ast.walk(tree))
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text, str(path))
+        # Most files do not name it, and a walk over all of a tree takes longer than parsing.
+        named = "pytest" in text
+        self.ordinary = named and any(_imports_pytest(node) for node in ast.walk(tree))
         self.functions = []  # (name, is it async, line)
         self.classes = []
         self.obscure = []
@@ -80,6 +84,12 @@ class Source:
             yield "INTERPRETERS: {!r} is none of {}".format(name, ", ".join(interpreters.NAMES))
         for name in set(self.variants) - set(device.LIBRARIES):
             yield "VARIANTS: {!r} is none of {}".format(name, ", ".join(device.LIBRARIES))
+
+
+@functools.lru_cache(None)  # some tests ask for all files once more
+def source_of(path):
+    """The Source of a file."""
+    return Source(path)
 
 
 def how(is_async, variant, virtual_time=False):
@@ -190,7 +200,7 @@ def make_collector(module_path, parent):
     if not module_path.name.startswith("test_"):
         return None
     try:
-        source = Source(module_path)
+        source = source_of(pathlib.Path(module_path))
     except SyntaxError as error:
         source = error
     else:

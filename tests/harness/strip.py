@@ -1,10 +1,12 @@
 """Turns a test written with async and await into one of plain calls, line for line."""
 
+import functools
 import io
 import pathlib
 import tokenize
 
 
+@functools.lru_cache(None)  # the helpers of a folder are staged for each of its tests
 def strip(source):
     """Returns the source without its words async and await; strings and comments stay."""
     lines = source.splitlines(keepends=True)

@@ -34,6 +34,9 @@ else:
 CANCELLED = ("cancelled",)
 EITHER = (POISON, CANCELLED)
 LOOKS = "skip", "timer", "closed", "ended"
+# Events that happen as soon as they can: what could come before one can as well come after it. A
+# state that does not allow one of them is not changed by it.
+FIRST = ("call", "return", "parked")
 
 
 class State(Machine):
@@ -212,22 +215,26 @@ def check(history, capacities=(), final=True):
     stack = [(0, State(dict(capacities)))]
     while stack:
         i, s = stack.pop()
-        if (i, s.key()) in seen:
+        taken = True
+        while i < n and history[i][0] in FIRST:
+            taken = s.take(history[i])
+            if not taken:
+                break
+            i += 1
+        furthest = max(furthest, i)
+        if taken is False:
             continue
-        seen.add((i, s.key()))
+        key = (i, s.key())
+        if key in seen:
+            continue
+        seen.add(key)
         if i == n:
             if not final or s.is_final():
                 return None
-        else:
+        elif taken:
             after = s.copy()
-            taken = after.take(history[i])
-            if taken:
-                stack.append((i + 1, after))
-                if history[i][0] in ("call", "return", "parked"):
-                    continue  # what could come before it can as well come after it
-        furthest = max(furthest, i)
-        if i < n and taken is False:
-            continue
+            after.take(history[i])
+            stack.append((i + 1, after))
         stack.extend([(i, t) for t in s.steps()])
     if furthest == n:
         return "by the rules something could go on that waits for ever:\n" + text(history)

@@ -69,7 +69,7 @@ def test_a_fault_is_found_and_shown_again(fault):
 def test_the_same_schedules_each_time():
     tables = []
     for _ in range(2):
-        status, output = explore("crowd", "two_writers", "deadlock_blocks")
+        status, output = explore("crowd", "two_writers", "deadlock_blocks", *BOUND)
         assert status == 0
         tables.append(re.sub(r"\d+\.\d s", "", output))
     assert tables[0] == tables[1]

@@ -408,7 +408,7 @@ def _normal(history):
     same = []
     for event in history:
         if same and event[0] != same[0][0]:
-            events += sorted(same, key=repr)
+            events += sorted(same, key=repr) if len(same) > 1 else same
             same = []
         same.append(event)
         if event[0] not in ("call", "return"):
