@@ -3,8 +3,8 @@ MODEL Clients call, servers take their requests and answer, fail, poison or die,
     is poisoned and who waits is cancelled at any moment.
 RULE 2: a request is served by one server, once, and its first answer is what its client gets,
     whether that came before or after the client waited for it; nobody waits for ever (assertions)
-RULE 3: poison of the channel ends calls that were taken and not answered, too, once each; an answer
-    that was given stands, whatever comes after it (assertions)
+RULE 3: poison of the channel ends calls that were taken and not answered, too, once each; an
+    answer that was given stands, whatever comes after it (assertions)
 RULE 8: a client that is cancelled before its request was taken leaves nothing, one that is later
     holds up nobody; a server cancelled before it knows gives its request back, and one cancelled
     while it serves ends the call (assertions)

@@ -1,13 +1,15 @@
 /*
 MODEL A farm, its manager and workers, between a source that ends and a sink that may end before,
     while the function, or what sets its state up, succeeds, fails, or meets poison.
-RULE 2: each value that the manager has read comes out once, in its place if the order is kept, also
-    after the input has ended, unless the function has ended the farm, or the sink its output;
-    no more is read than the workers and twice as many results can hold (assertions)
+RULE 2: each value that the manager has read comes out once, in its place if the order is kept,
+    also after the input has ended, unless the function has ended the farm, or the sink its output;
+    of values that were read and have not come out there are at most two for each worker
+    (assertions)
 RULE 4, 5: a worker that dies, and a sink that ends, end the whole farm and its source; so does the
     end of the input, when all results are out; nobody is left (assertions, invalid end states)
 RULE 5: a value is tried so many times and not once more, poison not again, each time with state
-    that has seen no exception; then the failure comes out in its place, or ends the farm (assertions)
+    that has seen no exception; then the failure comes out in its place, or ends the farm
+    (assertions)
 FULL -DVALUES=2 -DWORKERS=2 -DRETRIES=1 -DORDERED -DREPORTS -DSETUP
 FULL -DVALUES=3 -DWORKERS=2 -DRETRIES=0 -DORDERED
 FULL -DVALUES=2 -DWORKERS=2 -DRETRIES=1 -DSETUP
@@ -20,8 +22,8 @@ FAULT STOPS_AT_ONCE the farm ends with its input, whatever is in work
 FAULT AS_THEY_COME -DVALUES=2 -DWORKERS=2 -DRETRIES=0 -DORDERED a result comes out
     before an earlier one
 FAULT READS_AHEAD a value is read though no worker is free
-FAULT HOLDS_ALL -DVALUES=5 -DWORKERS=2 -DRETRIES=0 -DORDERED -DWELL results that wait for an earlier
-    one are held without end
+FAULT HOLDS_ALL -DVALUES=5 -DWORKERS=2 -DRETRIES=0 -DORDERED -DWELL results that wait
+    for an earlier one are held without end
 FAULT NOT_ASKED the manager takes the end of a worker for that of the input, and ends well
 FAULT TRIES_MORE a value is tried once more than it should
 FAULT POISON_AGAIN a function that has met poison is tried again
@@ -77,7 +79,7 @@ bit sink_ended;
 byte reads;          /* how many values the manager has read */
 byte alive;
 
-hidden byte x_p, x_c;
+hidden byte x_p;
 
 inline meets(p, c, v) {
   assert(!met[p]);
@@ -406,18 +408,18 @@ has_ended:
      :: v == POISON ->
         goto ends
      :: v != POISON && chosen == CIN ->
-        atomic {
-          reads++;
-          free--;
-          assert(reads - written <= 2 * WORKERS && free < WORKERS)
-        }
 hands_out:
         write(MANAGER, JOBS, v, v);
         if
         :: v == POISON ->
            goto ends
         :: else
-        fi
+        fi;
+        atomic {
+          reads++;
+          free--;
+          assert(reads - written <= 2 * WORKERS && free < WORKERS)
+        }
      :: else ->
         atomic {
           free++;

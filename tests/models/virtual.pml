@@ -1,8 +1,8 @@
 /*
 MODEL A run of threads by a virtual clock: turns, the line, alarms, beside a foreign thread, the
     watchdog and an interrupt, and processes that are left when the run is over.
-RULE 2: at most one process runs at a time; a bolt is released once a wait, and whoever was met goes
-    on, also when the run is over (assertions)
+RULE 2: at most one process runs at a time; a bolt is released once a wait, and whoever was met
+    goes on, also when the run is over (assertions)
 RULE 12: time passes only when nobody has a turn, was met by another process or begins; it goes to
     the earliest alarm, neither back nor past one, and who was woken by its alarm runs at that very
     time; a deadlock is found, and not before all alarms are over (assertions)

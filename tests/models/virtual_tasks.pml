@@ -1,9 +1,10 @@
 /*
 MODEL A loop of coroutines by a virtual clock, on MicroPython: processes that meet, wait and sleep,
     the driver, running, parked or on the watch, and what comes from outside at any look.
-RULE 12: time passes only when nobody is ready, neither in asyncio's queue nor in the driver's list,
-    to the earliest moment that somebody waits for and never past one; who wakes by its time does so
-    at that very time; real time is waited for only if nobody waits for a moment (assertions)
+RULE 12: time passes only when nobody is ready, neither in asyncio's queue nor in the driver's
+    list, to the earliest moment that somebody waits for and never past one; who wakes by its time
+    does so at that very time; real time is waited for only if nobody waits for a moment
+    (assertions)
 FULL -DTASKS=2 -DK=3 -DOUTSIDE=2 -DLIMIT=1
 FULL -DTASKS=3 -DK=2 -DOUTSIDE=1 -DLIMIT=2
 FULL -DTASKS=3 -DK=3 -DOUTSIDE=0 -DLIMIT=2
