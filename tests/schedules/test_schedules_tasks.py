@@ -1,7 +1,7 @@
 """uapycsp under every order of those ready and with a cancellation at every await.
 
 Here CPython's engine, in a loop whose every step is a decision (tasks_loop). Of programs that have
-too many schedules 600 are run, and 3200 of 1600 random programs: half of what `tasks.py` runs by
+too many schedules 400 are run, and 3200 of 1600 random programs: half of what `tasks.py` runs by
 hand. SCHEDULES=10 in the environment: ten times what that runs.
 """
 

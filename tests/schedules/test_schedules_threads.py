@@ -4,8 +4,8 @@
     SCHEDULES=20 make test ARGS="-k schedules"     # all, and 20 times as many by chance
 
 Of a program that has more schedules with as many pre-emptions as it allows the first 400 are run,
-beside all with fewer pre-emptions and those by chance: about 120 000 of 180 000. `make schedules`
-leaves out none.
+beside all with fewer pre-emptions and those by chance: about 110 000. `make schedules` leaves out
+none.
 """
 
 import os

@@ -535,6 +535,98 @@ WRONG.update({
 })
 
 
+# Meetings, calls, ends and immunity
+
+SYNC = ("sync", "m")
+TWO = {"m": ("parties", 2)}
+END = ("closed", "a")
+IMMUNE = {("immunity", "a"): 1}
+CLOSED = alone("p", ("close", "a"), DONE)
+HIDDEN = select(("hidden",), A)
+ANSWER = ("read", ("k", "x"))
+ASKED = join(parked("c", write("x", "k")), alone("s", ("read", "k"), got("x")), ret("c", OK))
+ANSWERED = alone("s", ("answer", ("k", "x"), 5), DONE)
+POISONED = alone("p", poison(ch="k"), DONE)
+
+
+def soft(n):
+    return alone("p", ("poison", "a", "channel", n), DONE)
+
+
+def synced(one, other):
+    """Two choose a barrier, or not: (guards, outcome) of who comes first, and of the second."""
+    choices = select(*one[0]), select(*other[0])
+    second = alone("t", choices[1], other[1]) if other[1] else parked("t", choices[1])
+    return join(parked("s", choices[0]), second, ret("s", one[1]) if one[1] else [])
+
+
+MORE_RIGHT = {
+    "a barrier is chosen by both": (
+        synced(((SYNC, A), chose(0, 0)), ((B, SYNC), chose(1, 0))),
+        TWO,
+    ),
+    "who resigns completes a barrier": (
+        join(parked("s", SYNC), alone("t", ("resign", "m"), DONE), ret("s", OK)),
+        TWO,
+    ),
+    "who enrols is waited for": (
+        join(alone("u", ("enrol", "m"), DONE), parked("s", SYNC), parked("t", SYNC)),
+        TWO,
+    ),
+    "a close is told": (
+        join(parked("s", select(END, B)), CLOSED, ret("s", chose(0, None))),
+        {},
+    ),
+    "poison that is too soft": (join(parked("r", A), soft(1)), IMMUNE),
+    "poison that is not": (join(parked("r", A), soft(2), ret("r", POISON)), IMMUNE),
+    "what is hidden is not chosen": (
+        join(parked("w", write(1)), alone("s", HIDDEN, chose(1, 1)), ret("w", OK)),
+        {},
+    ),
+    "an answer that came before the poison": (
+        join(ASKED, ANSWERED, POISONED, alone("c", ANSWER, got(5))),
+        {},
+    ),
+    "a call that is never answered": (
+        join(ASKED, parked("c", ANSWER), POISONED, ret("c", POISON)),
+        {},
+    ),
+}
+MORE_WRONG = {
+    "a barrier is chosen by one": (synced(((SYNC, A), None), ((B, SYNC), chose(1, 0))), TWO),
+    "all wait at a barrier": (synced(((SYNC, A), None), ((B, SYNC), None)), TWO),
+    "who enrols is forgotten": (
+        join(alone("u", ("enrol", "m"), DONE), parked("s", SYNC), alone("t", SYNC, OK)),
+        TWO,
+    ),
+    "an end is told that was not": (alone("s", select(END, B), chose(0, None)), {}),
+    "a close is not told": (join(parked("s", select(END, B)), CLOSED), {}),
+    "poison acts on what is immune": (join(parked("r", A), soft(1), ret("r", POISON)), IMMUNE),
+    "poison that is hard enough does not": (join(parked("r", A), soft(2)), IMMUNE),
+    "an answer to another question": (
+        join(ASKED, ANSWERED, alone("c", ("read", ("k", "y")), got(5))),
+        {},
+    ),
+    "poison undoes an answer": (
+        join(ASKED, ANSWERED, POISONED, alone("c", ANSWER, POISON)),
+        {},
+    ),
+    "a call outlives the poison": (join(ASKED, parked("c", ANSWER), POISONED), {}),
+}
+
+
+@pytest.mark.parametrize("name", MORE_RIGHT)
+def test_accepts_meetings_and_ends_that_the_rules_allow(name):
+    history, capacities = MORE_RIGHT[name]
+    assert check(join(history), capacities) is None
+
+
+@pytest.mark.parametrize("name", MORE_WRONG)
+def test_rejects_meetings_and_ends_that_the_rules_forbid(name):
+    history, capacities = MORE_WRONG[name]
+    assert check(join(history), capacities) is not None
+
+
 @pytest.mark.parametrize("name", RIGHT)
 def test_accepts_what_the_rules_allow(name):
     history, capacities = RIGHT[name]
