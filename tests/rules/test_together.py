@@ -38,7 +38,7 @@ class Numbers:
 
 async def test_a_choice_of_both_ends_of_a_buffer_that_overflows_drains_it_after_poison():
     for overflow, kept in ("keep_newest", [3, 4]), ("keep_oldest", [0, 1]):
-        ch = csp.BufferedChannel("b", 2, overflow)
+        ch = csp.BufferedChannel("b", 2, overflow)  # pyright: ignore
         write = ch.write.alt_pending_write("w")
         for v in range(5):
             await ch.write(v)
@@ -313,7 +313,7 @@ if LIB == "uapycsp":
                     continue
                 g, request = await alt.select()
                 if g is serve:
-                    with request:
+                    with request:  # pyright: ignore
                         request.answer(await double(*request.args))
 
         for seed in range(20):
