@@ -298,6 +298,40 @@ def test_node_ids_and_keywords_select(project):
     assert list(cases) == ["tests.rules.test_rule.cpython-upycsp.test_runs_by_itself"]
 
 
+def test_a_test_in_an_if_runs_where_it_is_defined_and_is_skipped_elsewhere(tmp_path):
+    text = """
+        import sys
+
+        if sys.implementation.name == "cpython":
+
+            def test_a():
+                assert False
+
+        elif sys.implementation.name == "micropython":
+
+            def test_b():
+                pass
+
+        if sys.byteorder:
+
+            def test_c():
+                pass
+
+        else:
+
+            def test_c():
+                pass
+        """
+    project = make_project(tmp_path / "p", {"tests/test_a.py": text})
+    _, cases = run_pytest(project, "-k", "cpython")
+    assert {name[-6:]: state(case) for name, case in cases.items()} == {
+        "test_a": "failure",
+        "test_b": "skipped",
+        "test_c": "passed",
+    }
+    assert "it is not defined here" in details(cases["tests.test_a.cpython.test_b"])
+
+
 def test_without_micropython_its_tests_are_skipped_and_that_is_said_once(tmp_path):
     files = {"tests/test_a.py": "def test_a():\n    pass\n\ndef test_b():\n    pass\n"}
     project = make_project(tmp_path / "p", files)

@@ -1,6 +1,7 @@
 """The pytest side: device tests become items, one for each interpreter and variant.
 
-A device test is a function `test_...` in a file tests/**/test_*.py that does not import pytest.
+A device test is a function `test_...` in a file tests/**/test_*.py that does not import pytest,
+at the top or in an `if` there: where that does not define it, it is skipped.
 It runs in each interpreter; in tests/rules and tests/regressions it runs for each variant of the
 library, too, which the file imports as `csp`, with the helpers of tests/rules. Constants at the
 head of such a file say more:
@@ -46,9 +47,9 @@ class Source:
             return
         for node in tree.body:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                if node.name.startswith("test"):
-                    is_async = isinstance(node, ast.AsyncFunctionDef)
-                    self.functions.append((node.name, is_async, node.lineno))
+                self._add(node)
+            elif isinstance(node, ast.If):
+                self._add_conditional(node)
             elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
                 self.classes.append(node.name)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -62,6 +63,22 @@ class Source:
         self.heap = constants.get("HEAP")
         self.virtual_time = constants.get("VIRTUAL_TIME", False)
         self.real_time = constants.get("REAL_TIME") or ()
+
+    def _add(self, node):
+        if node.name.startswith("test"):
+            is_async = isinstance(node, ast.AsyncFunctionDef)
+            self.functions.append((node.name, is_async, node.lineno))
+
+    def _add_conditional(self, node):
+        # Where a function is not defined its test is skipped. Both branches may have one.
+        names = set()
+        for part in node.body + node.orelse:
+            if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                if part.name not in names:
+                    names.add(part.name)
+                    self._add(part)
+            elif isinstance(part, ast.If):
+                self._add_conditional(part)
 
     def _literal(self, name, node):
         try:

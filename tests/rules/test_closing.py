@@ -174,6 +174,7 @@ if not THREADS:
         with raises(BaseException):
             await h
         assert Closed(ch.write).channel().queue_len() == 0
+        ch = csp.Channel("c")  # the first one was poisoned by the process's end
         h = await waiting(waits(ch.write), ch.write)
         ch.poison()
         h.cancel()  # it had been told already
