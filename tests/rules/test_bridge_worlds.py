@@ -358,6 +358,73 @@ async def test_choices_on_both_sides_meet():
     assert idle(a, b)
 
 
+async def test_poison_from_any_side_at_any_moment_loses_nothing_that_was_written():
+    for moment in (3, 20, 70):
+        for poison in (
+            lambda ch: ch.threads.read.poison,
+            lambda ch: ch.tasks.write.poison,
+            lambda ch: ch.poison,
+        ):
+            for in_loop in (False, True):
+                await poisoned_at(moment, poison, in_loop)
+
+
+async def poisoned_at(moment, poison, in_loop):
+    a, b = Bridge("a"), Bridge("b")
+    written, read = Log(), Log()
+
+    @csp.process
+    async def task_writes(name, ch, how):
+        for i in range(60):
+            if how:
+                one, other = a.write.alt_pending_write((name, i)), b.write.alt_pending_write(None)
+                if (await csp.Alternative(one, other).select())[0] is other:
+                    continue
+            else:
+                await ch.write((name, i))
+            written.add((name, i))
+
+    @csp.process
+    async def task_reads(ch, how):
+        while True:
+            if how:
+                v = (await csp.Alternative(b.read, a.read).fair_select())[1]
+            else:
+                v = await ch.read()
+            read.add(v)
+
+    def thread_writes(name, ch):
+        for i in range(60):
+            ch.threads.write((name, i))
+            written.add((name, i))
+
+    def thread_reads(ch, how):
+        while True:
+            if how:
+                v = upycsp.Alternative(a.threads.read, b.threads.read).fair_select()[1]
+            else:
+                v = ch.threads.read()
+            read.add(v)
+
+    threads = [Thread(thread_writes, "t", a), Thread(thread_writes, "u", b)]
+    threads += [Thread(thread_reads, a, False), Thread(thread_reads, b, True)]
+    tasks = [csp.Spawn(task_writes("v", a, False)), csp.Spawn(task_writes("w", b, True))]
+    tasks += [csp.Spawn(task_reads(a, True)), csp.Spawn(task_reads(b, False))]
+    await until(lambda: read.count() >= moment)
+    for ch in a, b:
+        if in_loop:
+            poison(ch)()
+        else:
+            await Thread(poison(ch)).join()
+    await join_all(tasks)
+    for t in threads:
+        await t.join()
+    assert idle(a, b)
+    got = [v for v in read.items() if v is not None]
+    assert len(set(got)) == len(got)
+    assert set(written.items()) <= set(got)
+
+
 # Parallels and the end of a bridge
 
 
