@@ -205,6 +205,19 @@ def test_a_wrong_model_is_seen(tmp_path, old, new, wrong):
 
 
 @needs_spin
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_tables_hold_the_transitions_that_spin_writes(model, tmp_path):
+    (tmp_path / "model.pml").write_text(model.flat()[0], encoding="utf-8")
+    models.call(["spin", "-a", "-o3", "-Pcc -E -x c", *model.bounded[0], "model.pml"], tmp_path)
+    text = (tmp_path / "pan.t").read_text(encoding="utf-8")
+    tables = models.as_tables(text)[len(models.ROWS) :]
+    transitions = re.findall(r"\t= settr\((.*)\);| = settr\((.*)\);", text)
+    rows = re.findall(r"^\t\{[-\w]+, [-\d]+, (.*)\},$", tables, re.M)
+    assert rows == [one or other for one, other in transitions] and len(rows) > 20
+    assert tables.count("settr(") == 2  # its declaration and the function itself
+
+
+@needs_spin
 def test_what_can_never_be_reached_may_say_so(tmp_path):
     branch = NEVER.replace("l = 1", "l = 1 /* unreached: why */")
     assert all(row.good for row in rows(small(tmp_path, "  l = 0\n", branch)))

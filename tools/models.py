@@ -299,6 +299,9 @@ def search(model, macros, claim=None, long=False):
         pathlib.Path(folder, "model.pml").write_text(text, encoding="utf-8")
         # -o3: no merging of statements, which would hide some of those that are never reached.
         call(["spin", "-a", "-o3", "-Pcc -E -x c", *macros, "model.pml"], folder)
+        transitions = pathlib.Path(folder, "pan.t")
+        text = as_tables(transitions.read_text(encoding="utf-8"))
+        transitions.write_text(text, encoding="utf-8")
         kind = ["-DNFAIR=4"] if claim else ["-DSAFETY", "-DNOCLAIM"]
         size = ["-DMEMLIM={}".format(MEGABYTES), "-DVECTORSZ=4096"]
         fast = "-O2" if long else "-O0"
@@ -311,6 +314,51 @@ def search(model, macros, claim=None, long=False):
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return Search(output, seconds, state_lines(call(["./pan", "-d"], folder), places))
+
+
+# What Spin writes for one transition: "trans[1][2] = settr(...);", with T, the end of a chain of
+# those that leave one state, before it; or "T->nxt = settr(...);" for another of the chain.
+TRANSITION = re.compile(
+    r"\s*(?:T = )?(?:trans\[ *(\w+)\]\[ *(\d+)\]|(?:T = )?T->nxt)\s*= settr\((.*)\);")
+ROWS = """
+struct row { int type, state, settr[5]; char *text; int more[3]; };
+
+Trans *
+settrs(const struct row *r, int n, Trans *T)
+{	Trans *settr(int, int, int, int, int, char *, int, int, int), *t;
+
+	for (; n--; r++)
+	{	t = settr(r->settr[0], r->settr[1], r->settr[2], r->settr[3], r->settr[4],
+			r->text, r->more[0], r->more[1], r->more[2]);
+		if (r->type < 0)
+			T->nxt = t;
+		else
+			trans[r->type][r->state] = t;
+		T = t;
+	}
+	return T;
+}
+"""
+
+
+def as_tables(text):
+    """Spin's pan.t with rows of tables for its calls, which take half of the time to compile."""
+    lines = [ROWS]
+    rows = []
+    for line in [*text.splitlines(), "/* end */"]:
+        found = TRANSITION.fullmatch(line)
+        if found:
+            type_, state, words = found.groups("-1")
+            rows.append("\t{{{}, {}, {}}},".format(type_, state, words))
+        elif rows and (not line or line.startswith(("\t\t/*", "\t\ttr_2_src("))):
+            pass  # which line of the model it was, for a way of searching that is not used here
+        else:
+            if rows:
+                lines += ["\t{ static const struct row rows[] = {", *rows]
+                lines += ["\t};", "\tT = settrs(rows, {}, T); }}".format(len(rows))]
+                rows = []
+            lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 def compiled(command, folder):
