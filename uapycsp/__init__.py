@@ -28,7 +28,7 @@ _HOMES = (
 _GROUPS = "plugnplay meeting pool"
 _MODULES = (
     _GROUPS + " channel buffered counted extended alternative wait spawn watch within timers"
-    " closing virtual adapters guards bridge bridged bridged_member"
+    " closing virtual adapters guards bridge bridged bridged_member operation"
 )
 
 

@@ -18,7 +18,7 @@ from cspcore.channel import Offer as BaseOffer
 from cspcore.choice import End, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
-from cspcore.names import is_operation, is_read
+from cspcore.names import is_operation
 from cspcore.process import (
     NO_MEMORY,
     BaseComposite,
@@ -198,50 +198,7 @@ def as_process(x):
 
 
 class Operation(BaseOffer):
-    # An un-awaited operation in a Parallel: its generator runs in the Parallel's own task. If it
-    # waits, its offer tells the Parallel; if it happens at once, it stands for that offer.
-    channel = alt = next = prev = offer = None
-
-    def __init__(self, generator):
-        self.generator = generator
-        self.op = READ if is_read(generator) else WRITE
-        self.value = None
-
-    def begin(self, group):
-        from uapycsp import channel
-
-        channel.taker = self
-        try:
-            while engine.aside(self.step, group):
-                parked = engine.unpark()
-                if isinstance(parked, Offer):
-                    self.offer = parked
-                    parked.alt = group
-                    return
-        finally:
-            channel.taker = None
-        group.left -= 1
-        if self.op == READ and self.value is not POISON:
-            if self.channel is None:
-                self.channel = engine.woken().channel
-            self.seq = engine.order()
-
-    def step(self, group):
-        # Runs it on; whether it waits.
-        try:
-            self.value = self.generator.send(None)
-            return True
-        except StopIteration as er:
-            self.value = er.value
-        except PoisonException as er:
-            group.met_end(er)
-            self.value = POISON
-        return False
-
-    def result(self, group):
-        if self.offer is not None:
-            self.step(group)
-        return None if self.value is POISON else self.value
+    """An un-awaited operation in a Parallel; what there is of it until one is used."""
 
 
 def _offer_of(m):
@@ -276,7 +233,9 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             self.refuse_threads(m._channel)
             return m
         if is_operation(m):
-            return Operation(m)
+            from uapycsp.operation import Stepped
+
+            return Stepped(m)
         if is_operation(m, "'bridge_"):
             from uapycsp.bridged_member import Member
 

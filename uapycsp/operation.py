@@ -1,0 +1,57 @@
+"""Un-awaited operations as members of a Parallel: `await Parallel(cin(), cout(v))`."""
+
+from ufuture.loop import engine
+from cspcore.channel import POISON, READ, WRITE
+from cspcore.errors import PoisonException
+from cspcore.names import is_read
+from uapycsp import channel as channels
+from uapycsp.process import Operation
+from uapycsp.wait import Offer
+
+
+class Stepped(Operation):
+    """An operation whose generator runs in the Parallel's own task.
+
+    If it waits, its offer tells the Parallel; if it happens at once, it stands for that offer.
+    """
+
+    channel = alt = next = prev = offer = None
+
+    def __init__(self, generator):
+        self.generator = generator
+        self.op = READ if is_read(generator) else WRITE
+        self.value = None
+
+    def begin(self, group):
+        channels.taker = self
+        try:
+            while engine.aside(self.step, group):
+                parked = engine.unpark()
+                if isinstance(parked, Offer):
+                    self.offer = parked
+                    parked.alt = group
+                    return
+        finally:
+            channels.taker = None
+        group.left -= 1
+        if self.op == READ and self.value is not POISON:
+            if self.channel is None:
+                self.channel = engine.woken().channel
+            self.seq = engine.order()
+
+    def step(self, group):
+        # Runs it on; whether it waits.
+        try:
+            self.value = self.generator.send(None)
+            return True
+        except StopIteration as er:
+            self.value = er.value
+        except PoisonException as er:
+            group.met_end(er)
+            self.value = POISON
+        return False
+
+    def result(self, group):
+        if self.offer is not None:
+            self.step(group)
+        return None if self.value is POISON else self.value
