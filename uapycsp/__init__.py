@@ -45,7 +45,7 @@ def __getattr__(name):
     for home in _HOMES.split(";"):
         home = home.split()
         if name in home:
-            # Compiled last, the largest module would need 46 KB more of heap.
+            # The largest module first: compiled last, it would need a larger heap.
             __import__("uapycsp.process")
             names[name] = value = getattr(__import__(home[0], None, None, (name,)), name)
             # Importing the file process.py has bound that name to the file.

@@ -53,7 +53,7 @@ def __getattr__(name):
     for home in _HOMES.split(";"):
         home = home.split()
         if name in home:
-            # Compiled last, the largest module would need 68 KB more of heap.
+            # The largest module first: compiled last, it would need a larger heap.
             __import__("upycsp.process")
             from upycsp.wait import load
 
