@@ -215,6 +215,13 @@ def guard_of_a_user(w):
 FAILING = [("well", (None,)), ("failing", (2,))]
 
 
+@upycsp.process
+def feed(cout):
+    for v in (1, 2, 3):
+        cout(v)
+    cout.poison()
+
+
 @family(FAILING, chance=400)
 def farm(w, bad):
     a, b = upycsp.Channel("a"), upycsp.Channel("b")
@@ -225,17 +232,12 @@ def farm(w, bad):
             raise ValueError(v)
         return 10 * v
 
-    def feeds(cout):
-        for v in (1, 2, 3):
-            cout(v)
-        cout.poison()
-
     def drains(cin):
         for v in cin:
             got.append(v)
 
     def main():
-        feed, drain = upycsp.process(feeds), upycsp.process(drains)
+        drain = upycsp.process(drains)
         network = [feed(a.write), pool.Farm(work, 2)(a.read, b.write), drain(b.read)]
         if bad is None:
             run(*network)
@@ -258,18 +260,13 @@ def farm_that_reports(w):
             raise ValueError(v)
         return 10 * v
 
-    def feeds(cout):
-        for v in (1, 2, 3):
-            cout(v)
-        cout.poison()
-
     def drains(cin):
         for v in cin:
             got.append(("failed", v.value) if isinstance(v, pool.Failure) else v)
 
     def main():
         farm = pool.Farm(work, 2, ordered=False, failures="report")
-        run(upycsp.process(feeds)(a.write), farm(a.read, b.write), upycsp.process(drains)(b.read))
+        run(feed(a.write), farm(a.read, b.write), upycsp.process(drains)(b.read))
         w.expect(sorted(got, key=str) == [("failed", 2), 10, 30], "results: %r" % got)
 
     w.main(main)
