@@ -504,8 +504,9 @@ def _make_room():
     n = len(_ready)
     room = 2 * _room or 16
     try:
-        for _ in range(n, room + LIMIT + 48):
-            _ready.append(_NOBODY)
+        nobodies = [_NOBODY] * 16
+        while len(_ready) < room + LIMIT + 48:
+            _ready.extend(nobodies)  # room for no more than these; append would double it
         _room = room
     finally:
         while len(_ready) > n:

@@ -334,11 +334,12 @@ async def test_regulate_repeats_the_last_value_and_begins_with_none():
     h = csp.Spawn(plug.Regulate(a.read, b.write, 1))
     for _ in range(3):
         assert await b.read() is None
-    await a.write("v")
+    w = csp.Spawn(give_from(a.write, ["v"]))  # a beat may come first, and wait to be read
     while await b.read() is None:
         pass
     for _ in range(3):
         assert await b.read() == "v"
+    await join(w)
     b.poison()
     await join(h)
     assert a.poisoned
