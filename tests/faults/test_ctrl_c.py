@@ -67,12 +67,19 @@ def interrupt(words, number, seed, ready=lambda pid: None, longest=0.02):
     )
     try:
         said = []
+        ignored = False
         while True:
             line = support.line_of(process, 20, said)
             said.append(line)
             if line == "GO":
                 ready(process.pid)
                 time.sleep(moments.random() * longest)
+                os.kill(process.pid, number)
+            elif line.startswith("Exception ignored in"):
+                ignored = True
+            elif ignored and line.startswith("KeyboardInterrupt"):
+                # CPython was in a callback that can raise nothing, and has dropped it.
+                ignored = False
                 os.kill(process.pid, number)
             elif not line:
                 return process.wait(60), [text for text in said if text not in ("GO", "OK")]
