@@ -184,6 +184,7 @@ class BaseChannel:
     """
 
     external = False
+    plain = False  # whether it can be read without `take` while a plain write waits
     _life = None  # what cspcore.life keeps of some
 
     def __init__(self, name="", external=False):

@@ -9,7 +9,7 @@ Nothing is posted while the alternative looks, so it cannot meet itself; and wha
 withdrawn in the moment of pairing, so at most one guard happens and no dead offer stays behind.
 """
 
-from cspcore.channel import POISON, READ, WAITING, WRITE, Offer
+from cspcore.channel import POISON, READ, TAKEN, WAITING, WRITE, Offer, unlink
 from cspcore.errors import PoisonException
 
 class Guard:
@@ -194,23 +194,25 @@ class Choice:
                 self.disable_all()
 
     def commit(self, i):
-        """Let the ready guard i happen; return (its value, whom to wake)."""
+        """Let the ready guard i happen; return whom to wake. Its value is left in `_value`."""
         if self._own:
             self.disable_all()
         o = self._offers[i]
         if o is None:
-            return self._value, None
-        if o.op == READ:
-            return o.channel.take()
-        # As in take, the pair is made before anything happens.
-        r = o.channel._readers
-        if r.alt is None:
-            pair = 0, r
-            o.channel.give(self.guards[i].pending)
-        else:
-            pair = [0, None]
-            pair[1] = o.channel.give(self.guards[i].pending)
-        return pair
+            return None
+        ch = o.channel
+        if o.op != READ:
+            self._value = 0
+            return ch.give(self.guards[i].pending)
+        w = ch._writers
+        if w.alt is None and ch.plain:
+            # As take does, which would make a pair.
+            ch._writers = unlink(w, w)
+            self._value = w.value
+            w.value = TAKEN
+            return w
+        self._value, party = ch.take()
+        return party
 
     def post(self):
         """Leave an offer with every channel; with none, if there is too little memory for that."""

@@ -77,6 +77,8 @@ def _checked(n, text):
 class Share:
     """A channel as one of its counted ends sees it."""
 
+    plain = False
+
     def __init__(self, channel, op):
         self.retired = False
         self.real = channel

@@ -37,7 +37,17 @@ class Alt(Choice):
         return self
 
 
+class PlainChannel(BaseChannel):
+    """As the libraries' Channel: a choice may read it without `take`."""
+
+    plain = True
+
+
 def channel():
+    return PlainChannel("c")
+
+
+def read_by_take():
     return BaseChannel("c")
 
 
@@ -46,7 +56,7 @@ def without_room():
 
 
 # What holds for a channel holds for a buffered one of capacity 0, too.
-BOTH = (channel, without_room)
+ALIKE = (channel, read_by_take, without_room)
 
 
 def woken(party):
@@ -148,7 +158,7 @@ def permutations(items):
 
 
 def test_a_fresh_channel_lets_nobody_proceed():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         assert ch._readers is None and ch._writers is None
         assert ch.poisoned is False
@@ -156,7 +166,7 @@ def test_a_fresh_channel_lets_nobody_proceed():
 
 
 def test_a_read_meets_the_oldest_writer():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         ws = [waits(ch, WRITE, v) for v in "abc"]
         check(ch, (), ws)
@@ -169,7 +179,7 @@ def test_a_read_meets_the_oldest_writer():
 
 
 def test_a_write_meets_the_oldest_reader():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         rs = [waits(ch, READ) for _ in range(3)]
         check(ch, rs)
@@ -182,7 +192,7 @@ def test_a_write_meets_the_oldest_reader():
 
 
 def test_none_and_false_are_values_like_others():
-    for make in BOTH:
+    for make in ALIKE:
         for v in (None, False, 0, ()):
             ch = make()
             w = waits(ch, WRITE, v)
@@ -193,7 +203,7 @@ def test_none_and_false_are_values_like_others():
 
 
 def test_queues_stay_first_in_first_out_while_they_grow_and_shrink():
-    for make in BOTH:
+    for make in ALIKE:
         for op in (READ, WRITE):
             ch = make()
             waiting = []
@@ -215,7 +225,7 @@ def test_queues_stay_first_in_first_out_while_they_grow_and_shrink():
 
 
 def test_offers_are_used_again():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         a, b = Offer(ch, READ), Offer(ch, READ)
         for i in range(5):
@@ -229,7 +239,7 @@ def test_offers_are_used_again():
 
 
 def test_withdrawing_in_any_order_keeps_the_others():
-    for make in BOTH:
+    for make in ALIKE:
         for op in (READ, WRITE):
             for n in (1, 2, 3, 4):
                 for order in permutations(list(range(n))):
@@ -245,7 +255,7 @@ def test_withdrawing_in_any_order_keeps_the_others():
 
 
 def test_who_comes_after_a_withdrawal_stands_last():
-    for make in BOTH:
+    for make in ALIKE:
         for n in (1, 2, 3, 4):
             for i in range(n):
                 ch = make()
@@ -360,7 +370,7 @@ def assert_found(make, *faults):
 
 
 def test_a_channel_has_no_other_names():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         assert hasattr(ch, "poisoned") and not hasattr(ch, "toxic")
         assert ch.external is False
@@ -372,7 +382,7 @@ def test_a_channel_has_no_other_names():
 
 
 def test_poison_ends_waiting_readers_first_come_first():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_all", "end_writing", "end_close"):
             for n in (1, 2, 3, 5):
                 ch = make()
@@ -383,7 +393,7 @@ def test_poison_ends_waiting_readers_first_come_first():
 
 
 def test_poison_ends_waiting_writers_first_come_first():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_all", "end_writing"):
             for n in (1, 2, 3, 5):
                 ch = make()
@@ -394,7 +404,7 @@ def test_poison_ends_waiting_writers_first_come_first():
 
 
 def test_poison_of_an_idle_channel_wakes_nobody():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_all", "end_writing", "end_close"):
             ch = make()
             assert getattr(ch, how)() is None
@@ -403,7 +413,7 @@ def test_poison_of_an_idle_channel_wakes_nobody():
 
 def test_an_ended_channel_ends_in_any_other_way_and_wakes_nobody():
     ways = ("end_all", "end_writing", "end_close")
-    for make in BOTH:
+    for make in ALIKE:
         for first in ways:
             for second in ways:
                 for third in ways:
@@ -417,7 +427,7 @@ def test_an_ended_channel_ends_in_any_other_way_and_wakes_nobody():
 
 
 def test_poison_ends_plain_operations_and_alternatives_in_one_order():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_all", "end_writing"):
             for op in (READ, WRITE):
                 ch, other = make(), make()
@@ -434,7 +444,7 @@ def test_poison_ends_plain_operations_and_alternatives_in_one_order():
 
 
 def test_poison_ends_an_alternative_with_both_guards_once():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_all", "end_writing", "end_close"):
             for write_first in (False, True):
                 ch = make()
@@ -452,7 +462,7 @@ def test_poison_ends_an_alternative_with_both_guards_once():
 
 
 def test_close_lets_waiting_writers_be_read_and_nobody_write():
-    for make in BOTH:
+    for make in ALIKE:
         for n in (1, 2, 3):
             ch = make()
             ws = [waits(ch, WRITE, i) for i in range(n)]
@@ -468,7 +478,7 @@ def test_close_lets_waiting_writers_be_read_and_nobody_write():
 
 
 def test_close_twice_is_close_once():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         ws = [waits(ch, WRITE, i) for i in range(2)]
         assert ch.end_close() is None and ch.end_close() is None
@@ -480,7 +490,7 @@ def test_close_twice_is_close_once():
 
 
 def test_a_closed_channel_whose_writers_withdraw_is_poisoned():
-    for make in BOTH:
+    for make in ALIKE:
         for order in permutations([0, 1, 2]):
             ch = make()
             ws = [waits(ch, WRITE, i) for i in range(3)]
@@ -495,7 +505,7 @@ def test_a_closed_channel_whose_writers_withdraw_is_poisoned():
 
 
 def test_close_then_poison_ends_the_writers_left():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_all", "end_writing"):
             ch = make()
             ws = [waits(ch, WRITE, i) for i in range(4)]
@@ -510,7 +520,7 @@ def test_close_then_poison_ends_the_writers_left():
 
 
 def test_a_value_given_back_goes_to_the_oldest_waiting_reader():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         rs = [waits(ch, READ) for _ in range(2)]
         assert gives_back(ch, "v") == rs[:1]
@@ -519,7 +529,7 @@ def test_a_value_given_back_goes_to_the_oldest_waiting_reader():
 
 
 def test_a_value_given_back_goes_to_a_waiting_alternative():
-    for make in BOTH:
+    for make in ALIKE:
         ch, other = make(), make()
         alt = Alt(ReadEnd(other), WriteGuard(ch, 1), ReadEnd(ch))
         alt.post()
@@ -530,7 +540,7 @@ def test_a_value_given_back_goes_to_a_waiting_alternative():
 
 
 def test_a_value_given_back_stands_before_all_writers():
-    for make in BOTH:
+    for make in ALIKE:
         for n in (0, 1, 2, 3):
             ch = make()
             ws = [waits(ch, WRITE, i) for i in range(n)]
@@ -550,7 +560,7 @@ def test_a_value_given_back_stands_before_all_writers():
 
 
 def test_values_given_back_keep_the_order_of_their_pairing():
-    for make in BOTH:
+    for make in ALIKE:
         for n in (0, 1, 2):
             for closed in (False, True):
                 for order in permutations([1, 2, 3, 4]):
@@ -574,7 +584,7 @@ def test_values_given_back_keep_the_order_of_their_pairing():
 
 
 def test_an_earlier_value_comes_back_after_some_were_read_again():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         for seq in (2, 3):
             gives_back(ch, seq, seq)
@@ -590,7 +600,7 @@ def test_an_earlier_value_comes_back_after_some_were_read_again():
 
 
 def test_a_drained_channel_can_be_read_again_when_a_value_comes_back():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_close", "end_writing"):
             ch = make()
             w = waits(ch, WRITE, "v")
@@ -607,7 +617,7 @@ def test_a_drained_channel_can_be_read_again_when_a_value_comes_back():
 
 
 def test_a_value_given_back_to_a_poisoned_channel_is_dropped():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         ch.end_all()
         assert gives_back(ch, "v") == []
@@ -615,7 +625,7 @@ def test_a_value_given_back_to_a_poisoned_channel_is_dropped():
 
 
 def test_only_a_writers_poison_spares_values_given_back():
-    for make in BOTH:
+    for make in ALIKE:
         for n in (0, 2):
             for closed in (False, True):
                 for spares in (False, True):
@@ -637,7 +647,7 @@ def test_only_a_writers_poison_spares_values_given_back():
 
 
 def test_poison_after_a_writers_poison_drops_values_given_back():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         gives_back(ch, "v")
         assert ch.end_writing() is None and ch.end_writing() is None
@@ -855,7 +865,7 @@ def test_a_channel_is_external_only_if_told():
 
 
 def test_an_offer_knows_whether_it_is_queued():
-    for new in BOTH:
+    for new in ALIKE:
         for op in READ, WRITE:
             ch = new()
             first, second = waits(ch, op, 1), waits(ch, op, 2)

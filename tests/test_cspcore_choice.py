@@ -10,7 +10,7 @@ from cspcore.errors import PoisonException
 from cspcore.group import Group
 
 from test_cspcore import (
-    BOTH,
+    ALIKE,
     Alt,
     ReadEnd,
     channel,
@@ -51,6 +51,14 @@ class Broken(Own):
 def subsets(n):
     for bits in range(1 << n):
         yield [bits >> i & 1 for i in range(n)]
+
+
+def committed(alt, i):
+    """(value, whom it wakes) of a guard that is ready."""
+    party = alt.commit(i)
+    value = alt._value
+    alt._value = None
+    return value, party
 
 
 def ready_channel(op):
@@ -146,31 +154,31 @@ def test_who_starts_behind_the_last_choice_passes_a_ready_guard_over_once():
         chosen = []
         for _ in range(3 * n):
             i = alt.poll(start)
-            assert alt.commit(i) == (i, None)
+            assert committed(alt, i) == (i, None)
             start = i + 1 if i + 1 < n else 0
             chosen.append(i)
         assert chosen == list(range(n)) * 3
 
 
 def test_commit_lets_a_ready_read_happen():
-    for make in BOTH:
+    for make in ALIKE:
         ch, other = make(), make()
         ws = [waits(ch, WRITE, v) for v in "ab"]
         alt = Alt(ReadEnd(other), ReadEnd(ch))
         assert alt.poll(0) == 1
-        assert tuple(alt.commit(1)) == ("a", ws[0])
+        assert committed(alt, 1) == ("a", ws[0])
         assert ws[0].value is TAKEN
         check(ch, (), ws[1:])
         check(other)
 
 
 def test_commit_lets_a_ready_write_happen():
-    for make in BOTH:
+    for make in ALIKE:
         ch, other = make(), make()
         rs = [waits(ch, READ) for _ in range(2)]
         alt = Alt(ReadEnd(other), WriteGuard(ch, "v"))
         assert alt.poll(0) == 1
-        assert tuple(alt.commit(1)) == (0, rs[0])
+        assert committed(alt, 1) == (0, rs[0])
         assert rs[0].value == "v"
         check(ch, rs[1:])
         check(other)
@@ -179,14 +187,14 @@ def test_commit_lets_a_ready_write_happen():
 def test_commit_takes_a_guards_own_value():
     ch = channel()
     alt = Alt(ReadEnd(ch), Own(True, "mine"))
-    assert alt.poll(0) == 1 and alt.commit(1) == ("mine", None)
+    assert alt.poll(0) == 1 and committed(alt, 1) == ("mine", None)
     alt = Alt(ReadEnd(ch), Skip())
-    assert alt.poll(0) == 1 and alt.commit(1) == (None, None)
+    assert alt.poll(0) == 1 and committed(alt, 1) == (None, None)
     check(ch)
 
 
 def test_an_ended_channel_is_ready_in_its_place_and_raises():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_all", "end_writing", "end_close"):
             for end in (ReadEnd, lambda ch: WriteGuard(ch, 1)):
                 ch = make()
@@ -203,13 +211,13 @@ def test_an_ended_channel_is_ready_in_its_place_and_raises():
 
 
 def test_a_closed_channel_with_writers_is_ready_to_read_and_refuses_a_write():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         w = waits(ch, WRITE, "v")
         ch.end_close()
         alt = Alt(WriteGuard(ch, 1), ReadEnd(ch))
         assert alt.poll(0) == 0 and ends(alt.commit, 0)
-        assert alt.poll(1) == 1 and tuple(alt.commit(1)) == ("v", w)
+        assert alt.poll(1) == 1 and committed(alt, 1) == ("v", w)
         assert is_poisoned(ch)
 
 
@@ -217,7 +225,7 @@ def test_a_closed_channel_with_writers_is_ready_to_read_and_refuses_a_write():
 
 
 def test_post_leaves_one_offer_with_every_channel():
-    for make in BOTH:
+    for make in ALIKE:
         a, b, c = make(), make(), make()
         guards = ReadEnd(a), WriteGuard(b, "b"), Own(), ReadEnd(c), WriteGuard(c, "c")
         alt = Alt(*guards)
@@ -233,7 +241,7 @@ def test_post_leaves_one_offer_with_every_channel():
 
 
 def test_alternatives_stand_in_a_queue_among_plain_operations():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         first = waits(ch, READ)
         alt = Alt(ReadEnd(ch))
@@ -247,7 +255,7 @@ def test_alternatives_stand_in_a_queue_among_plain_operations():
 
 
 def test_meeting_one_guard_withdraws_all_the_others():
-    for make in BOTH:
+    for make in ALIKE:
         for met in range(4):
             chans = [make() for _ in range(4)]
             alt = Alt(*[WriteGuard(c, i) if i % 2 else ReadEnd(c) for i, c in enumerate(chans)])
@@ -268,7 +276,7 @@ def test_meeting_one_guard_withdraws_all_the_others():
 
 
 def test_several_guards_on_one_channel_count_as_one_choice():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         guards = [WriteGuard(ch, v) for v in "abc"]
         first = waits(ch, WRITE, "first")
@@ -283,7 +291,7 @@ def test_several_guards_on_one_channel_count_as_one_choice():
 
 
 def test_an_alternative_is_used_again():
-    for make in BOTH:
+    for make in ALIKE:
         a, b = make(), make()
         alt = Alt(ReadEnd(a), WriteGuard(b, "out"))
         for i in range(6):
@@ -301,7 +309,7 @@ def test_an_alternative_is_used_again():
 
 
 def test_withdrawing_an_alternative_leaves_nothing():
-    for make in BOTH:
+    for make in ALIKE:
         a, b = make(), make()
         r = waits(a, READ)
         alt = Alt(ReadEnd(a), WriteGuard(b, 1), ReadEnd(a), ReadEnd(b))
@@ -319,7 +327,7 @@ def pair_of(ch, value, write_first):
 
 
 def test_an_alternative_with_both_guards_never_meets_itself():
-    for make in BOTH:
+    for make in ALIKE:
         for write_first in (False, True):
             ch = make()
             alt = pair_of(ch, "mine", write_first)
@@ -332,7 +340,7 @@ def test_an_alternative_with_both_guards_never_meets_itself():
 
 
 def test_an_alternative_with_both_guards_meets_a_reader_or_a_writer():
-    for make in BOTH:
+    for make in ALIKE:
         for write_first in (False, True):
             ch = make()
             alt = pair_of(ch, "mine", write_first)
@@ -350,7 +358,7 @@ def test_an_alternative_with_both_guards_meets_a_reader_or_a_writer():
 
 
 def test_two_alternatives_with_both_guards_meet():
-    for make in BOTH:
+    for make in ALIKE:
         for first in (False, True):
             for second in (False, True):
                 for start in (0, 1):
@@ -360,7 +368,7 @@ def test_two_alternatives_with_both_guards_meet():
                     i = two.poll(start)
                     assert i == start
                     writes = (i == 0) == second
-                    value, party = two.commit(i)
+                    value, party = committed(two, i)
                     assert woken(party) == [one] and one.wakes == 1 and two.wakes == 0
                     if writes:
                         assert value == 0 and one.result() == "two"
@@ -374,7 +382,7 @@ def test_two_alternatives_with_both_guards_meet():
 
 
 def test_poison_of_one_guard_withdraws_the_others_and_raises():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_all", "end_writing", "end_close"):
             for hit in range(3):
                 chans = [make() for _ in range(3)]
@@ -392,7 +400,7 @@ def test_poison_of_one_guard_withdraws_the_others_and_raises():
 
 
 def test_poison_of_an_output_guard_raises_and_close_lets_it_wait():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_all", "end_writing"):
             a, b = make(), make()
             alt = Alt(ReadEnd(a), WriteGuard(b, "v"))
@@ -407,7 +415,7 @@ def test_poison_of_an_output_guard_raises_and_close_lets_it_wait():
 
 
 def test_a_write_guard_on_a_closed_channel_can_be_read_or_withdrawn():
-    for make in BOTH:
+    for make in ALIKE:
         for met in (False, True):
             a, b = make(), make()
             alt = Alt(ReadEnd(a), WriteGuard(b, "v"))
@@ -422,7 +430,7 @@ def test_a_write_guard_on_a_closed_channel_can_be_read_or_withdrawn():
 
 
 def test_poison_of_several_channels_wakes_an_alternative_once():
-    for make in BOTH:
+    for make in ALIKE:
         a, b = make(), make()
         one, two = Alt(ReadEnd(a), ReadEnd(b)), Alt(WriteGuard(channel(), 1), ReadEnd(b))
         one.post()
@@ -434,7 +442,7 @@ def test_poison_of_several_channels_wakes_an_alternative_once():
 
 
 def test_a_result_is_given_after_poison_of_what_was_paired_before():
-    for make in BOTH:
+    for make in ALIKE:
         a, b = make(), make()
         alt = Alt(ReadEnd(a), ReadEnd(b))
         alt.post()
@@ -447,7 +455,7 @@ def test_a_result_is_given_after_poison_of_what_was_paired_before():
 
 
 def test_schedule_is_chosen_once_and_only_while_the_alternative_waits():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         own, stranger = Own(), Own()
         alt = Alt(ReadEnd(ch), own, WriteGuard(ch, 1))
@@ -500,7 +508,7 @@ def test_guards_are_disabled_exactly_once_each():
                 assert write(ch, "v") == [alt]
                 alt.disable_all()
             else:
-                assert alt.commit(i) == (i, None)
+                assert committed(alt, i) == (i, None)
             asked = [0, 0, 0]
             for k in range(start, start + 4):
                 if k % 4 < 3:
@@ -521,7 +529,7 @@ def test_a_ready_channel_disables_the_guards_that_were_asked_before():
     alt = Alt(before, ReadEnd(ch), behind)
     i = alt.poll(0)
     assert (before.enabled, before.disabled) == (1, 0)
-    assert alt.commit(i)[0] == "v"
+    assert committed(alt, i)[0] == "v"
     assert (before.enabled, before.disabled) == (1, 1)
     assert (behind.enabled, behind.disabled) == (0, 0)
 
@@ -580,7 +588,7 @@ def test_a_timer_of_zero_is_ready_and_another_arms_the_alternative():
     assert alt.armed is None and alt._chosen == 1 and alt.result() is None
     check(ch)
     alt = Armed(timer, Timer(ms=0))
-    assert alt.poll(0) == 1 and alt.commit(1) == (None, None)
+    assert alt.poll(0) == 1 and committed(alt, 1) == (None, None)
     assert alt.armed is None
 
 
@@ -638,7 +646,7 @@ def posts(group, offer):
 
 
 def test_operations_that_need_not_wait_happen_at_once():
-    for make in BOTH:
+    for make in ALIKE:
         a, b = make(), make()
         ws = [waits(a, WRITE, v) for v in "xy"]
         rs = [waits(b, READ) for _ in range(2)]
@@ -654,7 +662,7 @@ def test_operations_that_need_not_wait_happen_at_once():
 
 
 def test_operations_that_wait_wake_their_group_with_the_last():
-    for make in BOTH:
+    for make in ALIKE:
         for order in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)):
             chans = [make() for _ in range(3)]
             members = [reads(chans[0]), writes(chans[1], "out"), reads(chans[2])]
@@ -680,7 +688,7 @@ def test_operations_that_wait_wake_their_group_with_the_last():
 
 
 def test_a_member_that_was_met_leaves_the_other_members_posted():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         members = [writes(ch, v) for v in "abc"]
         crew = Crew(*members)
@@ -697,7 +705,7 @@ def test_a_member_that_was_met_leaves_the_other_members_posted():
 
 
 def test_members_of_one_group_meet_each_other():
-    for make in BOTH:
+    for make in ALIKE:
         for write_first in (False, True):
             ch = make()
             r, w = reads(ch), writes(ch, "v")
@@ -712,7 +720,7 @@ def test_members_of_one_group_meet_each_other():
 
 
 def test_two_groups_meet():
-    for make in BOTH:
+    for make in ALIKE:
         a, b = make(), make()
         one = Crew(reads(a), writes(b, "from one"))
         for m in one.members:
@@ -728,7 +736,7 @@ def test_two_groups_meet():
 
 
 def test_a_group_meets_alternatives():
-    for make in BOTH:
+    for make in ALIKE:
         a, b = make(), make()
         one = Alt(ReadEnd(a), ReadEnd(b))
         one.post()
@@ -739,7 +747,7 @@ def test_a_group_meets_alternatives():
         assert posts(crew, crew.members[1]) == []
         two = Alt(ReadEnd(a), WriteGuard(b, "back"))
         assert two.poll(0) == 1
-        value, party = two.commit(1)
+        value, party = committed(two, 1)
         assert value == 0 and woken(party) == [crew]
         assert crew.value_of(crew.members[1]) == "back" and crew.left == 0
         check(a)
@@ -747,7 +755,7 @@ def test_a_group_meets_alternatives():
 
 
 def test_poison_ends_some_members_and_the_others_go_on():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_all", "end_writing", "end_close"):
             a, b = make(), make()
             members = [reads(a), writes(b, "out"), reads(a)]
@@ -765,7 +773,7 @@ def test_poison_ends_some_members_and_the_others_go_on():
 
 
 def test_poison_of_the_last_members_wakes_the_group_once_in_its_place():
-    for make in BOTH:
+    for make in ALIKE:
         for op in (READ, WRITE):
             ch = make()
             first = waits(ch, op)
@@ -782,7 +790,7 @@ def test_poison_of_the_last_members_wakes_the_group_once_in_its_place():
 
 
 def test_operations_on_an_ended_channel_end_at_once():
-    for make in BOTH:
+    for make in ALIKE:
         for how in ("end_all", "end_writing", "end_close"):
             ch = make()
             getattr(ch, how)()
@@ -796,7 +804,7 @@ def test_operations_on_an_ended_channel_end_at_once():
 
 
 def test_a_group_reads_what_a_closed_channel_still_holds():
-    for make in BOTH:
+    for make in ALIKE:
         ch = make()
         w = waits(ch, WRITE, "v")
         gives_back(ch, "given")
@@ -993,7 +1001,7 @@ class Player:
         self.seen = {}  # how often what has happened: else the sequence shows nothing
 
     def new_channel(self, room):
-        return BaseChannel("c") if room == "no" else BaseBufferedChannel("c", room)
+        return channel() if room == "no" else BaseBufferedChannel("c", room)
 
     def new_line(self, room):
         return Line(0 if room == "no" else room)
@@ -1158,7 +1166,7 @@ class Player:
         if i >= 0:
             expected = self.model.happen(wishes[i])
             try:
-                got, chain = alt.commit(i)
+                got, chain = committed(alt, i)
             except PoisonException:
                 got, chain = ENDED, None
             self.same("value", expected, got)

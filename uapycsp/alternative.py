@@ -95,7 +95,9 @@ class Alternative(Composed, engine.Parked, Choice):
                 advance(self)
                 self._asks |= 2  # or who always finds a guard ready would let nobody else run
             # Whom to wake has no name of its own: the generator would take 224 bytes, not 192.
-            v, ready = self.commit(i)
+            ready = self.commit(i)
+            v = self._value
+            self._value = None
             if ready is not None:
                 engine.wake(ready)
             elif channels.stays is not None:

@@ -237,6 +237,7 @@ class Channel(Ends, BaseChannel):
     external: others than processes use it. immunity: the strongest poison that does not act on it.
     """
 
+    plain = True
     _read_end = ReadEnd
     _write_end = WriteEnd
 

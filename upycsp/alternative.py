@@ -34,7 +34,9 @@ class Alternative(Choice):
             if i >= 0:
                 if fair:
                     self._next = i + 1 if i + 1 < len(self.guards) else 0
-                v, party = self.commit(i)
+                party = self.commit(i)
+                v = self._value
+                self._value = None
                 if self._own and self._offers[i] is None:
                     v = _happened(self.guards[i], v)
             else:

@@ -15,7 +15,7 @@ FAULT LOSER_STAYS the offers that lost are not withdrawn
 FAULT LATE the losers are withdrawn when the alternative wakes, not when it is met
 FAULT TWO_STEPS the lock is let go of between looking and posting
 FAULT TWO_TAKEN whoever finds two guards ready takes both and returns one
-MAPS commit_it | cspcore/choice.py:Choice.commit | if o.op == READ:
+MAPS commit_it | cspcore/choice.py:Choice.commit | if o.op != READ:
 */
 #define MEETS(c, other, v) skip
 #define REFUSED(o, c, kind, waited) assert(false)

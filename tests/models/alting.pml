@@ -26,7 +26,7 @@ MAPS end | cspcore/meeting.py:Table | def end(self):
 MAPS paired | cspcore/choice.py:Choice.paired | self._decide(offer.index)
 MAPS withdraw_all | cspcore/choice.py:Choice.withdraw | def withdraw(self):
 MAPS poll | cspcore/choice.py | def poll(self, start):
-MAPS commit_it | upycsp/alternative.py:Alternative.select | v, party = self.commit(i)
+MAPS commit_it | upycsp/alternative.py:Alternative.select | party = self.commit(i)
 MAPS post_all | cspcore/choice.py:Choice.post | def post(self):
 MAPS sleep | upycsp/alternative.py:Alternative.select | me.wait()
 */
