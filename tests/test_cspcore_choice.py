@@ -48,6 +48,12 @@ class Broken(Own):
         raise KeyError("broken")
 
 
+class Stubborn(Own):
+    def disable(self, alt):
+        Own.disable(self, alt)
+        raise KeyError("stubborn")
+
+
 def subsets(n):
     for bits in range(1 << n):
         yield [bits >> i & 1 for i in range(n)]
@@ -532,6 +538,18 @@ def test_a_ready_channel_disables_the_guards_that_were_asked_before():
     assert committed(alt, i)[0] == "v"
     assert (before.enabled, before.disabled) == (1, 1)
     assert (behind.enabled, behind.disabled) == (0, 0)
+
+
+def test_all_guards_are_let_go_though_one_of_them_raises():
+    guards = [Own(), Stubborn(), Own()]
+    alt = Alt(*guards)
+    assert alt.poll(0) == -1
+    try:
+        alt.disable_all()
+        raise AssertionError("nothing was raised")
+    except KeyError:
+        pass
+    assert [(g.enabled, g.disabled) for g in guards] == [(1, 1)] * 3
 
 
 def test_one_guard_in_two_places_is_asked_and_let_go_twice():
