@@ -47,6 +47,12 @@ def test_what_takes_more_than_three_percent_more_is_worse(kept, capsys, before, 
     assert said in capsys.readouterr().out
 
 
+def test_of_threads_ten_percent_more_are_no_chance():
+    assert not perfcheck.is_worse("upycsp communication, par", 1099, 1000)
+    assert perfcheck.is_worse("upycsp communication, par", 1101, 1000)
+    assert perfcheck.is_worse("uapycsp communication, par", 1031, 1000)
+
+
 def test_update_keeps_the_middle_one_of_three(kept, capsys):
     path = kept(5)
     assert perfcheck.main([NAME, "--update"]) == 0
