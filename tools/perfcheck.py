@@ -11,11 +11,10 @@ allocate depends on the holes in its heap, which any change of what is loaded be
 of them are filled before an operation is counted, and the heap is so large that nothing is
 collected. What remains is of where objects lie, up to 3 %, and 9 % of a select of tasks; and
 threads come in another order each time, and on a busy machine in worse ones, which makes up to
-10 %. So what looks worse is counted up
-to six times, with objects lying elsewhere each time, and the least counts; what is kept is the
-middle of three, so that it is not itself a lucky one. What is kept, in
-benchmarks/instructions.json, is of one interpreter: another version is not compared, which is said
-and is no failure.
+10 %. So what looks worse is counted up to six times, with objects lying elsewhere each time, and
+the least counts; what is kept is the middle of three, so that it is not itself a lucky one. What
+is kept, in benchmarks/instructions.json, is of one interpreter: another version is not compared,
+which is said and is no failure.
 """
 
 import argparse
