@@ -3,7 +3,8 @@
 The main thread calls a function that calls itself, at first never, then once, twice and so on, and
 does the operation in the innermost. The call at which the stack no longer suffices tells what the
 operation needs, rounded up to what one such call takes; what a process has in use before its body
-begins is added. What the other end has done by then may change it by a call or two.
+begins is added. How deep an operation goes depends on what the other end has done by then, most of
+all that of `select`, so each call does it TRIES times, and the writer to `select` lets it wait.
 
 It is the main thread because the Unix port tells a new one the end of its stack too late: a thread
 that reaches it at once may crash.
@@ -11,15 +12,20 @@ that reaches it at once may crash.
 A board's stack of N bytes has room for N - 1024: the rest is for noticing that it is full.
 """
 
+from time import sleep_ms
+
 from micropython import stack_use
 
 from benchmarks.harness import Meter
+
+TRIES = 8
 
 
 def _within(calls, operation):
     if calls:
         return _within(calls - 1, operation)
-    operation()
+    for _ in range(TRIES):
+        operation()
     return stack_use()
 
 
@@ -69,17 +75,19 @@ def measured(csp):
     """For each operation its name, a Meter with bytes and time, and the bytes of one call."""
 
     @csp.process
-    def writes(cout):
-        go_on(cout, 0)
+    def writes(cout, pause_ms):
+        go_on(pause_ms, cout, 0)
 
     @csp.process
     def reads(cin):
-        go_on(cin)
+        go_on(0, cin)
 
-    def go_on(operation, *args):
+    def go_on(pause_ms, operation, *args):
         try:
             while True:
                 operation(*args)
+                if pause_ms:
+                    sleep_ms(pause_ms)
         except RuntimeError as e:
             if not _is_cut_off(e):
                 raise
@@ -95,8 +103,9 @@ def measured(csp):
         # An operation that found no room is not to disturb the next one: each has its own network.
         a = csp.Channel("a")
         b = csp.Channel("b")
-        neighbours = [csp.Spawn(writes(a.write)), csp.Spawn(reads(b.read))]
         name, operation = _operations(csp, a.read, b.write)[i]
+        pause_ms = 1 if name == "select" else 0
+        neighbours = [csp.Spawn(writes(a.write, pause_ms)), csp.Spawn(reads(b.read))]
         meter = Meter("stack " + name, 1)
         meter.start()
         operation()

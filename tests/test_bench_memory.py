@@ -61,7 +61,7 @@ def test_the_stack_that_an_operation_needs_does_not_change_with_the_stacks_size(
     call = int(calls.pop())
     assert not calls
     needs, again = found
-    # How deep an operation goes depends on what its neighbours have done, but not by much.
+    # The deepest of several tries is the same but for what neighbours on the machine hold up.
     assert all(abs(needs[name] - again[name]) <= 3 * call for name in needs)
     # All that a process does begins in its body, and a Parallel goes deeper than a read.
     assert all(1000 < need < 12000 for need in needs.values())
