@@ -3,8 +3,8 @@
 The main thread calls a function that calls itself, at first never, then once, twice and so on, and
 does the operation in the innermost. The call at which the stack no longer suffices tells what the
 operation needs, rounded up to what one such call takes; what a process has in use before its body
-begins is added. How deep an operation goes depends on what the other end has done by then, most of
-all that of `select`, so each call does it TRIES times, and the writer to `select` lets it wait.
+begins is added. How deep an operation goes depends on whether it has to wait: each call does it
+TRIES times, and who is at the other end rests between its own.
 
 It is the main thread because the Unix port tells a new one the end of its stack too late: a thread
 that reaches it at once may crash.
@@ -17,8 +17,10 @@ from time import sleep_ms
 from micropython import stack_use
 
 from benchmarks.harness import Meter
+from upycsp import wait
 
-TRIES = 8
+TRIES = 4
+_MOST = 16000  # bytes that an operation needs at most
 
 
 def _within(calls, operation):
@@ -33,9 +35,10 @@ def _nothing():
     pass
 
 
-def _deepest(operation):
-    # The bytes in use in the innermost call, where one more had no room for the operation.
-    calls = used = 0
+def _deepest(operation, calls=0):
+    # How many calls there were, and the bytes in use in the innermost, where one more had no room
+    # for the operation.
+    used = 0
     try:
         while True:
             used = _within(calls, operation)
@@ -43,7 +46,10 @@ def _deepest(operation):
     except RuntimeError as e:
         if not _is_cut_off(e):
             raise
-        return used
+        # It may have had no room even to leave its queue, or to take the wake that came then.
+        with wait.lock:
+            wait.own().retire()
+        return calls, used
 
 
 def _is_cut_off(e):
@@ -75,19 +81,18 @@ def measured(csp):
     """For each operation its name, a Meter with bytes and time, and the bytes of one call."""
 
     @csp.process
-    def writes(cout, pause_ms):
-        go_on(pause_ms, cout, 0)
+    def writes(cout):
+        go_on(cout, 0)
 
     @csp.process
     def reads(cin):
-        go_on(0, cin)
+        go_on(cin)
 
-    def go_on(pause_ms, operation, *args):
+    def go_on(operation, *args):
         try:
             while True:
                 operation(*args)
-                if pause_ms:
-                    sleep_ms(pause_ms)
+                sleep_ms(1)
         except RuntimeError as e:
             if not _is_cut_off(e):
                 raise
@@ -98,19 +103,19 @@ def measured(csp):
 
     begun = csp.Spawn(begins()).join()
     call = _within(1, _nothing) - _within(0, _nothing)
+    calls, room = _deepest(_nothing)
     found = []
     for i in range(5):
         # An operation that found no room is not to disturb the next one: each has its own network.
         a = csp.Channel("a")
         b = csp.Channel("b")
         name, operation = _operations(csp, a.read, b.write)[i]
-        pause_ms = 1 if name == "select" else 0
-        neighbours = [csp.Spawn(writes(a.write, pause_ms)), csp.Spawn(reads(b.read))]
+        neighbours = [csp.Spawn(writes(a.write)), csp.Spawn(reads(b.read))]
         meter = Meter("stack " + name, 1)
         meter.start()
         operation()
         meter.stop(1)
-        meter.bytes_per_op = begun + _deepest(_nothing) - _deepest(operation)
+        meter.bytes_per_op = begun + room - _deepest(operation, max(0, calls - _MOST // call))[1]
         a.poison()
         b.poison()
         for p in neighbours:

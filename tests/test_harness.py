@@ -173,7 +173,7 @@ def run_pytest(folder, *words, **env):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=120,
+        timeout=400,
     )
     cases = {}
     for case in xml.etree.ElementTree.parse(report).iter("testcase"):
