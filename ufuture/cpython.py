@@ -534,11 +534,10 @@ def _calls(loop):
     for timer in getattr(loop, "_scheduled", ()):
         if not timer.cancelled() and timer._callback is not _look:
             return True
-    files = getattr(loop, "_selector", None)
-    if files is None:
-        return False
-    handles = [h for key in files.get_map().values() for h in key.data if h is not None]
-    return any(_acts(loop, h._callback) for h in handles)
+    selector = getattr(loop, "_selector", None)
+    is_one = isinstance(selector, selectors.BaseSelector)  # on Windows it is not
+    files = selector.get_map().values() if is_one else ()
+    return any(_acts(loop, h._callback) for key in files for h in key.data if h is not None)
 
 
 def _acts(loop, callback):
