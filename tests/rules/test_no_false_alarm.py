@@ -352,6 +352,24 @@ def call_late(port):
     s.close()
 
 
+def test_a_line_server_may_still_be_called():
+    s, port = listen()  # pyright: ignore
+    s.close()
+    conns = csp.Channel("conns")
+    server = csp.adapters.LineServer("127.0.0.1", port, conns.write)
+    _thread.start_new_thread(call_late, (port,))
+    assert csp.run(server, reads_a_line(conns.read))[1] == b"hello\n"
+
+
+@csp.process
+async def reads_a_line(conns):
+    cin, cout = await conns()
+    line = await cin()
+    for end in (cin, cout, conns):
+        end.poison()
+    return line
+
+
 def test_a_time_limit_of_asyncio_s_may_still_end_a_wait():
     if LIB != "uapycsp":
         skip("asyncio is uapycsp's")
