@@ -162,7 +162,7 @@ async def test_a_cancellation_that_was_taken_back_does_not_come_later():
 # The watch
 
 
-async def test_a_task_of_the_engine_that_sleeps_is_none_that_the_watch_waits_for():
+async def test_a_task_of_the_engine_that_waits_for_asyncio_is_none_that_the_watch_waits_for():
     place = Place()
     calls = []
 
@@ -171,15 +171,35 @@ async def test_a_task_of_the_engine_that_sleeps_is_none_that_the_watch_waits_for
         if place.waits():
             place.wake()
 
-    sleeps = Outcome(sleep_long())
+    waits = Outcome(asyncio.Event().wait())
     await settle()
     engine.set_watch(look)
     await place.wait()
     engine.set_watch(None)
     assert calls
-    sleeps.cancel()
+    waits.cancel()
     with raises(CancelledError):
-        await sleeps.end()
+        await waits.end()
+
+
+async def test_the_watch_waits_for_timers_that_are_still_to_come_and_not_for_others():
+    place = Place()
+    over = []
+
+    def comes():
+        over.append(True)
+
+    def look():
+        assert over
+        if place.waits():
+            place.wake()
+
+    loop = asyncio.get_running_loop()
+    loop.call_later(1.2, comes)
+    loop.call_later(1000, comes).cancel()
+    engine.set_watch(look)
+    await place.wait()
+    engine.set_watch(None)
 
 
 # Interrupts: a signal is dealt with between two instructions of the main thread.

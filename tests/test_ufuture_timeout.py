@@ -198,6 +198,30 @@ async def test_what_cannot_be_awaited_is_a_type_error():
             await wait_for_ms(wrong, 5)
 
 
+async def test_a_part_of_a_millisecond_is_rounded_up():
+    for ms in (0.5, 1.5):
+        op = Operation()
+        with raises(TimeoutError):
+            await wait_for_ms(op.wait(), ms)
+        assert not op.waits
+        assert await wait_for_ms(soon(), ms) == "soon"
+
+
+async def soon():
+    return "soon"
+
+
+async def test_what_is_no_time_is_a_type_error_and_begins_nothing():
+    for limit in (wait_for, wait_for_ms):
+        op = Operation()
+        coro = op.wait()
+        with raises(TypeError):
+            await limit(coro, "soon")
+        await settle()
+        assert not op.waits
+        coro.close()
+
+
 def test_a_limit_in_the_main_task():
     async def main():
         with raises(TimeoutError):

@@ -1,7 +1,7 @@
 """How a coroutine waits and wakes on CPython: every wait is a future of asyncio's own loop.
 
 The same names as in `micro`, which explains them. No private part of asyncio is used here beyond
-the protocol of a bare `yield future` (`_asyncio_future_blocking`).
+the protocol of a bare `yield future` (`_asyncio_future_blocking`), and what `_calls` looks at.
 """
 
 import asyncio
@@ -505,7 +505,10 @@ def ask(f, *args):
 
 
 def set_watch(f):
-    """Call f every 500 ms while the loop runs and no foreign task runs outside our operations."""
+    """Call f every 500 ms while the loop runs and nothing of others' in it may act.
+
+    That is a task outside our operations, a timer, a file that is watched.
+    """
     global _watch
     _watch = f
     if f is not None:
@@ -514,14 +517,35 @@ def set_watch(f):
 
 def _look(f):
     if _watch is f:
-        if all(_inside(t) for t in asyncio.all_tasks()):
+        loop = asyncio.get_running_loop()
+        if all(_inside(t) for t in asyncio.all_tasks()) and not _calls(loop):
             f()
-        asyncio.get_running_loop().call_later(_WATCH_S, _look, f)
+        loop.call_later(_WATCH_S, _look, f)
 
 
 def _inside(task):
     parked = _waits(task) or getattr(task, "csp_owned", None)
     return parked is not None and not parked.outside
+
+
+def _calls(loop):
+    # Whether a callback of no task may come: of a time limit, of a server. Only asyncio's own
+    # loops tell, and these by private names.
+    for timer in getattr(loop, "_scheduled", ()):
+        if not timer.cancelled() and timer._callback is not _look:
+            return True
+    selector = getattr(loop, "_selector", None)
+    is_one = isinstance(selector, selectors.BaseSelector)  # on Windows it is not
+    files = selector.get_map().values() if is_one else ()
+    return any(_acts(loop, h._callback) for key in files for h in key.data if h is not None)
+
+
+def _acts(loop, callback):
+    # A stream only wakes the tasks that wait for it, and the loop wakes itself.
+    transport = getattr(callback, "__self__", None)
+    if isinstance(transport, asyncio.BaseTransport):
+        return not isinstance(transport.get_protocol(), asyncio.streams.FlowControlMixin)
+    return callback != getattr(loop, "_read_from_self", None)
 
 
 class VirtualTime:

@@ -27,6 +27,8 @@ def wait_for_ms(aw, ms):
     of its own, that is the outcome. A cancelled wait_for cancels the awaitable, likewise; if that
     completes all the same, the cancellation is raised at the task's next await that suspends.
     """
+    # Before anything begins: what is no number must not leave it behind.
+    ms = None if ms is None else -int(-ms // 1)  # rounded up: never early
     return _wait_for(engine.as_coroutine(aw), ms)
 
 

@@ -2,7 +2,16 @@
 
 import csp
 
-from rules_support import LIB, MICROPYTHON, block_ms, raises, skip, take, until_blocking
+from rules_support import (
+    LIB,
+    MICROPYTHON,
+    asyncio,
+    block_ms,
+    raises,
+    skip,
+    take,
+    until_blocking,
+)
 
 
 @csp.process
@@ -71,3 +80,31 @@ def test_a_deadlock_of_what_was_spawned_is_no_affair_of_the_next_run():
     with raises(csp.DeadlockError) as e:
         csp.run(reads(csp.Channel("second").read))
     assert "second" in str(e.value) and "left" not in str(e.value)
+
+
+def test_an_open_connection_that_nobody_reads_wakes_nobody():
+    if LIB != "uapycsp":
+        skip("streams are uapycsp's")
+    import socket
+
+    listens = socket.socket()
+    for port in range(47300, 47400):
+        try:
+            listens.bind(socket.getaddrinfo("127.0.0.1", port)[0][-1])
+            break
+        except OSError:
+            pass
+    listens.listen(1)
+    with raises(csp.DeadlockError):
+        csp.run(connects_and_reads(port, csp.Channel("c").read))
+    listens.close()
+
+
+@csp.process
+async def connects_and_reads(port, cin):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        await cin()
+    finally:
+        writer.close()
+        await writer.wait_closed()

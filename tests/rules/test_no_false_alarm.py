@@ -315,6 +315,119 @@ async def writes_a_line(cout):
     await cout(line)
 
 
+def test_a_server_may_still_be_called():
+    if LIB != "uapycsp":
+        skip("asyncio's servers are uapycsp's")
+    assert csp.run(reads_what_a_client_brings()) == b"hello\n"
+
+
+@csp.process
+async def reads_what_a_client_brings():
+    a = csp.Channel("a")
+
+    async def serves(reader, writer):
+        line = await reader.readline()
+        writer.close()
+        await writer.wait_closed()
+        await a.write(line)
+
+    s, port = listen()  # pyright: ignore
+    s.close()
+    server = await asyncio.start_server(serves, "127.0.0.1", port)
+    _thread.start_new_thread(call_late, (port,))
+    try:
+        return await a.read()
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+def call_late(port):
+    import socket
+
+    block_ms(PAUSE_MS)
+    s = socket.socket()
+    s.connect(socket.getaddrinfo("127.0.0.1", port)[0][-1])
+    s.send(b"hello\n")
+    s.close()
+
+
+def test_a_line_server_may_still_be_called():
+    s, port = listen()  # pyright: ignore
+    s.close()
+    conns = csp.Channel("conns")
+    server = csp.adapters.LineServer("127.0.0.1", port, conns.write)
+    _thread.start_new_thread(call_late, (port,))
+    assert csp.run(server, reads_a_line(conns.read))[1] == b"hello\n"
+
+
+@csp.process
+async def reads_a_line(conns):
+    cin, cout = await conns()
+    line = await cin()
+    for end in (cin, cout, conns):
+        end.poison()
+    return line
+
+
+def test_a_time_limit_of_asyncio_s_may_still_end_a_wait():
+    if LIB != "uapycsp":
+        skip("asyncio is uapycsp's")
+    assert csp.run(limited(lambda aw: asyncio.wait_for(aw, PAUSE_MS / 1000))) == "late"
+    if hasattr(asyncio, "timeout"):
+        assert csp.run(limited(within_timeout)) == "late"
+
+
+@csp.process
+async def limited(limits):
+    try:
+        return await limits(reads_plainly(csp.Channel("a")))
+    except asyncio.TimeoutError:
+        return "late"
+
+
+async def reads_plainly(ch):
+    return await ch.read()
+
+
+async def within_timeout(aw):
+    async with asyncio.timeout(PAUSE_MS / 1000):
+        return await aw
+
+
+def test_a_callback_of_the_loop_s_may_still_poison():
+    if LIB != "uapycsp" or MICROPYTHON:
+        skip("a loop that calls later is CPython's")
+    assert csp.run(reads_until(lambda loop, stop: loop.call_later(PAUSE_MS / 1000, stop))) == []
+
+
+@csp.process
+async def reads_until(begins):
+    a = csp.Channel("a")
+    begins(asyncio.get_event_loop(), a.poison)
+    got = []
+    async for v in a.read:
+        got.append(v)
+    return got
+
+
+def test_a_file_that_the_loop_watches_may_still_bring_something():
+    if LIB != "uapycsp" or MICROPYTHON:
+        skip("a loop that watches files is CPython's")
+    s, port = listen()  # pyright: ignore
+    _thread.start_new_thread(call_late, (port,))
+
+    def watches(loop, stop):
+        def called():
+            loop.remove_reader(s)
+            stop()
+
+        loop.add_reader(s, called)
+
+    assert csp.run(reads_until(watches)) == []
+    s.close()
+
+
 def test_slow_traffic_is_no_deadlock():
     a = csp.Channel("a")
     log = Log()
