@@ -655,6 +655,49 @@ def test_an_interrupted_run_ends_all_that_waits_and_nothing_else():
     assert run(returns(1)) == 1
 
 
+def test_an_interrupted_run_ends_choices_that_no_channel_is_in():
+    class Never(Guard):
+        enabled = 0
+
+        def enable(self, alt):
+            self.enabled += 1
+            return False, None
+
+        def disable(self, alt):
+            self.enabled -= 1
+
+    ch = Channel("c", external=True)
+    never = Never()
+    hour = Timer(ms=3600000)
+    timed = Alternative(hour)
+    owned = Alternative(never, hour)
+    masked = Alternative(ch.read, never, hour)
+    ended = []
+
+    @process
+    def waits(alt, ready):
+        while True:
+            try:
+                alt.select(ready=ready)
+            finally:
+                ended.append(alt)
+
+    def meanwhile():
+        until(lambda: timed.waits and owned.waits and masked.waits)
+
+    with interrupted(meanwhile):
+        run(waits(timed, None), waits(owned, None), waits(masked, [False, True, True]))
+    until(all_have_ended)
+    assert len(ended) == 3 and all(alt in ended for alt in (timed, owned, masked))
+    assert never.enabled == 0 and ch.queue_len() == 0 and not ch.poisoned
+    for alt in (timed, owned, masked):
+        assert alt._alarm.due is None and len(alt.guards) == len(alt._offers)
+    t, _ = starts(ch.write, 1)
+    assert masked.select() == (ch.read, 1)
+    t.join()
+    is_well()
+
+
 class stubborn:
     """A run with a process that poison does not end, interrupted; `slept`: its sleeps then, in ms.
 
