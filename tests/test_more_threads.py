@@ -378,6 +378,57 @@ def test_a_run_inside_a_process_has_its_own_results_and_leaves_failures_to_the_o
     assert run(returns(4)) == 4
 
 
+@process
+def spawns_what_fails():
+    h = Spawn(fails())
+    until(h.done)
+
+
+def test_what_fails_in_a_run_inside_a_process_is_raised_by_that_run():
+    @process
+    def outer():
+        raises(Oops, run, spawns_what_fails())
+        return run(returns(1))
+
+    assert run(outer()) == 1
+    is_well()
+
+
+def test_what_fails_in_one_run_is_no_affair_of_another_that_goes_on_or_ends_before():
+    for first in (True, False):
+        gate = allocate_lock()
+        gate.acquire()
+        got = []
+
+        @process
+        def goes_on():
+            gate.acquire()
+            return 2
+
+        def other():
+            if first:
+                got.append(raises(Oops, run, spawns_what_fails()))
+                gate.release()
+            else:
+                got.append(run(goes_on()))
+
+        t = uthreading.Thread(target=other, daemon=True)
+
+        @process
+        def begins():
+            t.start()
+            until(lambda: len(PROCESS._runs) == 2 or got)
+
+        if first:
+            assert run(begins(), goes_on()) == [None, 2]
+        else:
+            raises(Oops, run, begins(), spawns_what_fails())
+            gate.release()
+        t.join()
+        assert len(got) == 1 and (first or got == [2])
+    is_well()
+
+
 def test_what_fails_outside_of_a_run_is_told_to_the_excepthook():
     told = []
     with replaced(uthreading, "excepthook", lambda args: told.append(args.exc_type)):
@@ -653,6 +704,49 @@ def test_an_interrupted_run_ends_all_that_waits_and_nothing_else():
     assert not met.poisoned
     is_well()
     assert run(returns(1)) == 1
+
+
+def test_an_interrupted_run_ends_choices_that_no_channel_is_in():
+    class Never(Guard):
+        enabled = 0
+
+        def enable(self, alt):
+            self.enabled += 1
+            return False, None
+
+        def disable(self, alt):
+            self.enabled -= 1
+
+    ch = Channel("c", external=True)
+    never = Never()
+    hour = Timer(ms=3600000)
+    timed = Alternative(hour)
+    owned = Alternative(never, hour)
+    masked = Alternative(ch.read, never, hour)
+    ended = []
+
+    @process
+    def waits(alt, ready):
+        while True:
+            try:
+                alt.select(ready=ready)
+            finally:
+                ended.append(alt)
+
+    def meanwhile():
+        until(lambda: timed.waits and owned.waits and masked.waits)
+
+    with interrupted(meanwhile):
+        run(waits(timed, None), waits(owned, None), waits(masked, [False, True, True]))
+    until(all_have_ended)
+    assert len(ended) == 3 and all(alt in ended for alt in (timed, owned, masked))
+    assert never.enabled == 0 and ch.queue_len() == 0 and not ch.poisoned
+    for alt in (timed, owned, masked):
+        assert alt._alarm.due is None and len(alt.guards) == len(alt._offers)
+    t, _ = starts(ch.write, 1)
+    assert masked.select() == (ch.read, 1)
+    t.join()
+    is_well()
 
 
 class stubborn:

@@ -161,6 +161,7 @@ class Process(BaseProcess, Runnable):
         with lock:
             self._me = me = own()
             me.runs = self
+            me.within = self._group.within
 
     def perform_here(self, me):
         """Run it on the thread of another process, whose offer is me."""
@@ -182,7 +183,8 @@ class Process(BaseProcess, Runnable):
             _unlink(self)
             me = self._me
             if me is not None:  # else there was no memory for it
-                me.runs = me.channel = me.prev = None  # a kept thread keeps nothing alive
+                # A kept thread keeps nothing alive.
+                me.runs = me.within = me.channel = me.prev = None
             me = self._group.member_ended(self)
         if me is not None:
             wake_chain(me)
@@ -236,6 +238,7 @@ class Parallel(Group, Runnable):
 
     _as_process = staticmethod(as_process)
     deadlock = None
+    within = None  # while its processes run: the innermost run that they belong to
 
     def __init__(self, *members):
         self.members = members
@@ -364,6 +367,7 @@ class Parallel(Group, Runnable):
                 me = None
         if me is not None:
             self._wait(me)
+        self.within = None
         x = self._results(self.members)
         if self.exception is not None:
             raise unchanged(self.exception, self._short)
@@ -384,6 +388,7 @@ class Parallel(Group, Runnable):
         if self.left != _MIXED:
             return self
         self._me = me
+        self.within = me.within
         self.exception = None  # at a member's end there may be no memory to make these attributes
         self._short = False
         n = 1  # itself, so that nobody wakes it before it waits
@@ -543,9 +548,13 @@ class Spawn:
         self._exception = None
         self._short = False
         self.later = None  # of the handles whose process has failed: the next one
+        self.within = None  # the run that it belongs to, until nobody need know
         self._process = p = self._as_process(p)
         with lock:
             p.claim(self)
+            me = offers.get(get_ident())
+            if me is not None:
+                self.within = me.within
         failed = p.start()
         if failed is not None:
             raise failed
@@ -563,6 +572,7 @@ class Spawn:
             if self._ended:
                 if self._exception is not None:
                     _failures.forget(self)
+                    self.within = None
             else:
                 me = own()
                 me.on = self
@@ -594,8 +604,9 @@ class Spawn:
         if er is not None and not self._asked and p._me is not None:
             if _runs:
                 _failures.note(self)
-            else:
-                report_exception(er, None)
+                return chain
+            report_exception(er, None)
+        self.within = None
         return chain
 
     def _interrupted(self, me):
@@ -645,9 +656,13 @@ def run_group(group, processes):
         raise ValueError("run needs at least one process")
     h = None
     group.deadlock = None  # the attribute: later there may be no memory to make it
+    group.outer = None  # the run that it is within
+    group.inner = 0  # how many are within it
+    group.stuck = False  # whether a process of it waits in a deadlock
     with lock:
         _runs.append(group)
     try:
+        _nest(group)
         _start_watch()
         try:
             results = group.wait_all()
@@ -661,15 +676,54 @@ def run_group(group, processes):
     finally:
         with lock:
             _runs.remove(group)
+            _unnest(group)
+            h = _failed_within(group)
             if not _runs:
                 forget()
-                h = _failures.first
-                _failures.clear()
     if group.deadlock is not None:
         raise DeadlockError(group.deadlock)
     if h is not None:
         raise h._raised()
     return results if len(processes) > 1 else results[0]
+
+
+def _nest(group):
+    # What this thread starts belongs to this run now, not to the one that it may be within.
+    try:
+        with lock:
+            me = own()
+            group.outer = outer = me.within
+            me.within = group
+            if outer is not None:
+                outer.inner += 1
+    except MemoryError:
+        pass  # it is met again; should there be memory then, a deadlock ends all runs
+
+
+def _unnest(group):
+    # Under lock.
+    outer = group.outer
+    me = offers.get(get_ident())  # an interrupt may have cost the thread that of _nest
+    if me is not None and me.within is group:
+        me.within = outer
+    if outer is not None:
+        outer.inner -= 1
+
+
+def _failed_within(group):
+    # Under lock, at the end of a run: the first handle whose failure it is to raise. The last run
+    # raises also what belongs to none that goes on.
+    first = None
+    h = _failures.first
+    while h is not None:
+        later = h.later
+        if h.within is group or not _runs:
+            if first is None:
+                first = h
+            _failures.forget(h)
+            h.within = None
+        h = later
+    return first
 
 
 # The watchdog (rule 12)
@@ -728,23 +782,49 @@ def _find_deadlock():
         p = p._newer
     if not found or _threads_run():
         return None
+    stuck = _mark_stuck()
     if not failed:
         text = _report()
         for group in _runs:
-            group.deadlock = group.deadlock or text
-    return _end_all_waits()
+            if group.stuck or not stuck:
+                group.deadlock = group.deadlock or text
+    return _end_all_waits(stuck)
 
 
-def _end_all_waits():
+def _mark_stuck():
+    # Of runs within runs the innermost ones end first: who called them may know how to go on.
+    # Which of those have a process that waits, and whether any has.
+    for group in _runs:
+        group.stuck = False
+    stuck = False
+    p = _alive.oldest()
+    while p is not _alive:
+        group = p._me.within
+        if group in _runs and not group.inner and _count_offers(p._me):
+            stuck = group.stuck = True
+        p = p._newer
+    return stuck
+
+
+def _is_concerned(me, stuck):
+    # Whether what a thread waits on is to end: not that of a run in which another one ends first.
+    group = me.within
+    return not stuck or group not in _runs or group.stuck
+
+
+def _end_all_waits(stuck):
     # Poison the channels that processes wait on; whom to wake. What poison of one ends waits for
     # others no more, so all are noted first, if there is memory for that.
     chain = None
     try:
-        waits = [o for p in _alive.each() for o in _offers_of(p._me)]
+        waits = [
+            o for p in _alive.each() if _is_concerned(p._me, stuck) for o in _offers_of(p._me)
+        ]
     except MemoryError:
         p = _alive.oldest()
         while p is not _alive:
-            chain = _end_waits(p._me, chain)
+            if _is_concerned(p._me, stuck):
+                chain = _end_waits(p._me, chain)
             p = p._newer
         return chain
     for o in waits:
@@ -769,6 +849,26 @@ def _end_waits(me, chain):
         if isinstance(o, Offer) and o.alt is on:
             chain = end_before(o.channel, chain)
     return chain
+
+
+class _Interrupted:
+    # Enabled in a choice that no channel can end: who waits for it is to end by poison.
+
+    @staticmethod
+    def disable(alt):
+        raise PoisonException
+
+
+def _end_choice(me, chain):
+    # End a choice of timers, or of users' guards, that still waits; as _end_waits.
+    on = me.on
+    if not isinstance(on, Choice) or not on.waits:
+        return chain
+    on._enabled.append(_Interrupted)
+    on._decide(0)
+    party = on.party()
+    party.next = chain
+    return party
 
 
 def _wishes(on):
@@ -847,6 +947,7 @@ def _abandon():
             for p in _alive.each():
                 if p._me is not None:
                     chain = _end_waits(p._me, chain)
+                    chain = _end_choice(p._me, chain)
             if _alive.is_empty():
                 return
         wake_chain(chain)
