@@ -123,6 +123,15 @@ def test_what_has_no_rows_is_said(port, arguments):
         0, arguments[0] + ": no rows for these values\n", "")
 
 
+@pytest.mark.parametrize("port", PORTS)
+def test_an_odd_number_of_messages_there_and_back_is_one_more_wherever_it_is_told(port):
+    status, output, errors = run(port, "main.py", "waiting_queue", "lib=uapycsp", "n=5", "runs=1",
+                                 "waiters=1", "future=rescheduling")
+    assert (status, errors) == (0, "")
+    assert ", n=6 runs=1\n" in output
+    assert [row["n"] for row in results(output)] == [6]
+
+
 @pytest.mark.parametrize("heap", ("300K", "400K"))
 @pytest.mark.parametrize("writers", range(1, 9))
 def test_at_the_edge_of_the_heap_a_size_is_measured_or_one_sentence(heap, writers):
