@@ -124,12 +124,15 @@ def test_what_has_no_rows_is_said(port, arguments):
 
 
 @pytest.mark.parametrize("port", PORTS)
-def test_an_odd_number_of_messages_there_and_back_is_one_more_wherever_it_is_told(port):
-    status, output, errors = run(port, "main.py", "waiting_queue", "lib=uapycsp", "n=5", "runs=1",
-                                 "waiters=1", "future=rescheduling")
+@pytest.mark.parametrize("arguments, n", (
+    (("waiting_queue", "n=5", "waiters=1", "future=rescheduling"), 6),  # there and back
+    (("prodcons", "n=7", "others=3", "form=rendezvous", "shape=1-n"), 9),
+))
+def test_a_number_of_messages_that_is_rounded_up_is_told_so_everywhere(port, arguments, n):
+    status, output, errors = run(port, "main.py", *arguments, "lib=uapycsp", "runs=1")
     assert (status, errors) == (0, "")
-    assert ", n=6 runs=1\n" in output
-    assert [row["n"] for row in results(output)] == [6]
+    assert ", n={} runs=1".format(n) in output
+    assert [row["n"] for row in results(output)] == [n]
 
 
 @pytest.mark.parametrize("heap", ("300K", "400K"))
