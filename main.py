@@ -80,11 +80,16 @@ def _run(name, libraries, values):
         from benchmarks import harness
         harness.samples = values["samples"]
         harness.counts_bytes = values["bytes"]
+        harness.rows = 0
         if values.get("stack"):
             _set_stack(values["stack"])
         _benchmark(name).main(libraries, values.get("api"), values)
+        if not harness.rows:
+            print("{}: no rows for these values".format(name))
     except MemoryError as e:
         return _too_big(e)
+    except OverflowError:
+        return "no size may be as large as that"
     except Exception as e:
         kind = type(e).__name__
         if kind == "WrongResult":

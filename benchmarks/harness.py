@@ -23,6 +23,8 @@ from benchmarks.chrono import Chrono
 samples = False
 # Whether the bytes are counted that an operation allocates, which asks the heap again and again.
 counts_bytes = True
+# How many rows have been printed.
+rows = 0
 
 _MEASURES_HEAP = hasattr(gc, "mem_alloc")
 
@@ -232,6 +234,7 @@ class Table:
         variant) of the row to compare with, or (library, variant, extra) where its extra is
         another, or there is a `remark`; `more` are names and values for the RESULT line alone.
         Raises WrongResult where the meter counted faults."""
+        global rows
         if meter.faults:
             raise WrongResult("{}: {} of the messages checked were wrong".format(
                 meter.title, meter.faults))
@@ -268,6 +271,7 @@ class Table:
             fields.append((extra[0], str(extra[1])))
         for name, value in more:
             fields.append((name, _number(value) if isinstance(value, float) else str(value)))
+        rows += 1
         print("RESULT {" + ", ".join(['"{}": {}'.format(k, v) for k, v in fields]) + "}")
         if samples:
             print("SAMPLES [" + ", ".join([_number(v) for v in us]) + "]")

@@ -80,6 +80,8 @@ def value_of(key, text, run=None):
         return among(key, text, ("yes", "no"))[0] == "yes"
     if key in ("idle", "stack"):
         return _number(key, text, 0)
+    if key == "at_most" or (run, key) == ("stressed_alt", "threads"):
+        return _number(key, text, 2)
     if key == "thesis_queue":
         return among(key, text, ("list", "deque"))[0]
     return _number(key, text)
@@ -111,7 +113,7 @@ def of(run):
     if run not in WITHOUT_LIBRARY:
         found["lib"] = config.LIB if run in RUNS else "all"
         found["api"] = "plain,aio"
-        found["baselines"] = "yes" if config.BASELINES else "no"
+        found["baselines"] = "yes" if config.BASELINES not in (False, None, "no") else "no"
         found["thesis_queue"] = config.THESIS_QUEUE
         found["stack"] = config.STACK
         if config.STACK is None:

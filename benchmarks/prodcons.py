@@ -83,6 +83,12 @@ def _parties(shape, others):
     return [1 if word == "1" else others for word in shape.split("-")]
 
 
+def _messages(sizes):
+    # Whole shares for each party.
+    others = sizes["others"]
+    return (sizes["n"] + others - 1) // others * others
+
+
 def _row(table, lib, api, form, shape, sizes):
     csp = libs.load(lib, api, sizes["thesis_queue"])
     if libs.is_plain(lib, api):
@@ -94,8 +100,8 @@ def _row(table, lib, api, form, shape, sizes):
     others = sizes["others"]
     producers, consumers = _parties(shape, others)
     capacity = 0 if form == "rendezvous" else sizes["capacity"]
-    # Whole shares for each party. What is counted in bytes has to fit a board's heap.
-    n = (sizes["n"] + others - 1) // others * others
+    # What is counted in bytes has to fit a board's heap.
+    n = _messages(sizes)
     warm = (n // 10 + others - 1) // others * others
     part = min(n, max(1, min(1000, n // 2) // others) * others)
     variant = "{}-{}".format(form, shape)
@@ -120,7 +126,7 @@ def _row(table, lib, api, form, shape, sizes):
 def main(chosen, apis, sizes):
     """Prints a row for each library, form and shape; raises WrongResult."""
     table = Table("prodcons", "us per message, n={} runs={} others={} capacity={}".format(
-        sizes["n"], sizes["runs"], sizes["others"], sizes["capacity"]))
+        _messages(sizes), sizes["runs"], sizes["others"], sizes["capacity"]))
     for lib, api in libs.each(chosen, apis):
         for form in sizes["form"]:
             if form == "buffered" and libs.is_thesis(lib):

@@ -164,7 +164,7 @@ def _most_row(table, lib, api, sizes):
     count, meter, stop = most(csp, processes, sizes["channels"][0], at_most, n)
     del reserve
     if meter is None:
-        raise MemoryError("not even two processes")
+        raise MemoryError("two processes")
     table.row(lib, "most", n, meter, api, more=(("processes", count),),
               remark="{} processes; {}".format(count, stop))
 

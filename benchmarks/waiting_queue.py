@@ -73,6 +73,11 @@ def _future_maker(lib, kind):
     return ufuture.YieldingFuture if kind == "yielding" else ufuture.Future
 
 
+def _messages(sizes):
+    # There and back: an even number.
+    return sizes["n"] + sizes["n"] % 2
+
+
 def _row(table, lib, api, kind, waiters, sizes):
     csp = libs.load(lib, api, sizes["thesis_queue"])
     if libs.is_plain(lib, api):
@@ -81,7 +86,7 @@ def _row(table, lib, api, kind, waiters, sizes):
     else:
         processes = bodies(csp, _future_maker(lib, kind))
     waiter, first, second = processes
-    n = sizes["n"] + sizes["n"] % 2
+    n = _messages(sizes)
     meter = Meter("waiting_queue {} {} {} {}".format(lib, api or "", kind, waiters),
                   sizes["runs"])
     there = csp.Channel("there")
@@ -112,7 +117,7 @@ def _kinds(lib, futures):
 def main(chosen, apis, sizes):
     """Prints a row for each library, future and number of waiters; raises WrongResult."""
     table = Table("waiting_queue", "us per message, n={} runs={}".format(
-        sizes["n"], sizes["runs"]))
+        _messages(sizes), sizes["runs"]))
     for lib, api in libs.each(chosen, apis):
         for kind in _kinds(lib, sizes["future"]):
             for waiters in sizes["waiters"]:

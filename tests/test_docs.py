@@ -283,3 +283,20 @@ def test_wrong_commands_are_found():
         None,
         "esptool does not know that",
     ]
+
+
+def test_the_reference_has_all_keys_and_settings():
+    sys.path.insert(0, str(ROOT))
+    try:
+        import config
+        from benchmarks import keys
+    finally:
+        sys.path.remove(str(ROOT))
+    text = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+    text = text[text.index("## config.py, main.py"):]
+    first = " ".join(re.findall(r"^\| ([^|]*) \|", text, re.M))
+    names = {name for name in vars(config) if name.isupper()} - {"ON_PC"}
+    names.update(key for run in keys.RUNS for key in keys.of(run))
+    assert [name for name in sorted(names) if "`{}`".format(name) not in first] == []
+    for form in keys._FORMS["stressed_alt"]:
+        assert re.search(r"`stressed_alt` \|.*`{}`".format(form), text), form

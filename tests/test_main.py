@@ -72,6 +72,8 @@ def test_an_unknown_library_gets_the_list_of_libraries(port):
     (("prodcons", "shape=1-2"), "no shape '1-2'"),
     (("stressed_alt", "stack=small"), "stack takes whole numbers from 0"),
     (("memory", "threads=0"), "threads takes whole numbers from 1"),
+    (("stressed_alt", "threads=1"), "threads takes whole numbers from 2"),
+    (("stressed_alt", "at_most=1"), "at_most takes whole numbers from 2"),
     (("latency", "what=wait"), "no what 'wait'"),
     (("prodcons", "capacity=0"), "capacity takes whole numbers from 1"),
     (("stressed_alt", "channels=5,6", "writers=2"), "channels and writers take equally many"),
@@ -98,6 +100,39 @@ def test_a_size_that_does_not_fit_the_heap_is_one_sentence(arguments, heap):
     assert status == 1, errors
     assert errors.startswith(arguments[0] + ": "), errors
     assert " do not fit the heap of " in errors and errors.count("\n") == 1, errors
+
+
+@pytest.mark.parametrize("port, arguments", (
+    ("micropython", ("commstime", "lib=upycsp", "n=2", "runs=1", "stack=")),
+    ("cpython", ("commstime", "lib=upycsp", "n=2", "runs=1", "stack=")),
+    ("micropython", ("waiting_queue", "lib=uapycsp", "n=2", "runs=1", "waiters=")),
+))
+def test_a_size_that_is_no_word_is_one_sentence(port, arguments):
+    status, _, errors = run(port, "main.py", *arguments[:-1], arguments[-1] + "9" * 25)
+    assert (status, errors) == (1, arguments[0] + ": no size may be as large as that\n")
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("arguments", (
+    ("stressed_alt", "lib=thesis-upycsp", "form=fair"),
+    ("commstime", "lib=floor-asyncio", "delta=par"),
+    ("bridge", "way=interrupt", "form=flag"),
+))
+def test_what_has_no_rows_is_said(port, arguments):
+    assert run(port, "main.py", *arguments) == (
+        0, arguments[0] + ": no rows for these values\n", "")
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("arguments, n", (
+    (("waiting_queue", "n=5", "waiters=1", "future=rescheduling"), 6),  # there and back
+    (("prodcons", "n=7", "others=3", "form=rendezvous", "shape=1-n"), 9),
+))
+def test_a_number_of_messages_that_is_rounded_up_is_told_so_everywhere(port, arguments, n):
+    status, output, errors = run(port, "main.py", *arguments, "lib=uapycsp", "runs=1")
+    assert (status, errors) == (0, "")
+    assert ", n={} runs=1".format(n) in output
+    assert [row["n"] for row in results(output)] == [n]
 
 
 @pytest.mark.parametrize("heap", ("300K", "400K"))
@@ -222,6 +257,19 @@ def test_on_a_board_a_mistake_in_config_is_named_and_ends_at_the_prompt(tmp_path
     status, output, errors = _board(tmp_path, port, "pycsp")
     assert (status, output) == (0, "the prompt\n")
     assert errors.startswith("no lib 'pycsp'")
+
+
+@pytest.mark.parametrize("baselines, count", (("True", 3), ("'yes'", 3), ("'no'", 1), ("None", 1)))
+def test_baselines_in_config_may_be_words_as_on_the_command_line(tmp_path, baselines, count):
+    text = (ROOT / "config.py").read_text() + "BASELINES = {}\n".format(baselines)
+    (tmp_path / "config.py").write_text(text)
+    script = tmp_path / "baselines.py"
+    script.write_text(
+        "import sys\nsys.path[:0] = [{!r}, {!r}]\n"
+        "import main\nmain.main(['commstime', 'delta=seq', 'n=5', 'runs=1'])\n".format(
+            str(tmp_path), str(ROOT)))
+    status, output, errors = run("micropython", str(script))
+    assert (status, errors, len(results(output))) == (0, "", count)
 
 
 _SECTION = """

@@ -270,6 +270,16 @@ def test_a_micropython_can_be_named(checkout, foreign_index):
     assert told == "MICROPYTHON names no program: /nowhere/micropython"
 
 
+@pytest.mark.parametrize("program", (None, "exit 0", "exit 1", "echo cpython"))
+def test_another_program_than_micropython_is_told(checkout, program):
+    path = str(checkout.path)       # a folder
+    if program:
+        checkout.program("other", program)
+        path = str(checkout.bin / "other")
+    assert checkout.refuses("run", MICROPYTHON=path) == (
+        "MICROPYTHON names no MicroPython: " + path)
+
+
 def test_a_missing_package_is_told(checkout, index, tmp_path):
     folder = tmp_path / "few"
     shutil.copytree(index, folder)
@@ -342,7 +352,7 @@ def test_parallel_make_sets_up_once(checkout, index):
 
 
 def test_a_failure_is_makes_failure(checkout, index):
-    checkout.program("mine", "exit 3")
+    checkout.program("mine", '[ "$1" = -c ] && echo mine || exit 3')
     assert checkout.sets_up(index=index)
     assert checkout.make("run", MICROPYTHON="mine").returncode != 0
 

@@ -31,7 +31,8 @@ PUBLIC = (
 REAL = {"cspcore._awaited": "uapycsp", "cspcore._plain": "upycsp"}
 PACKAGES = ("cspcore", "ufuture", "uapycsp", "upycsp", "uthreading")
 SUBMODULES = {"upycsp": {"aio"}}
-GROUPS = {"adapters", "bridge", "meeting", "pool"}  # modules of each library, too
+# Modules of each library, too.
+GROUPS = {"adapters", "bridge", "guards", "meeting", "pool", "timers", "virtual"}
 
 
 def stub(module):

@@ -122,6 +122,12 @@ $(dotted "$version"): name a MicroPython of your own in MICROPYTHON."
 
 if [ -n "${MICROPYTHON:-}" ]; then
     command -v "$MICROPYTHON" >/dev/null 2>&1 || fail "MICROPYTHON names no program: $MICROPYTHON"
+    # A wrapper may print more than the name.
+    name=$("$MICROPYTHON" -c 'import sys; print(sys.implementation.name)' 2>/dev/null </dev/null) ||
+        name=
+    case $name in
+        "" | cpython) fail "MICROPYTHON names no MicroPython: $MICROPYTHON" ;;
+    esac
 fi
 ready && exit 0
 

@@ -182,7 +182,7 @@ async def test_a_cancelled_select_has_not_asked():
 async def test_bad_use_raises():
     for bad in (None, 1, csp.Channel("c").read, csp.Skip()):
         with raises(TypeError) as e:
-            Ended(bad)
+            Ended(bad)  # pyright: ignore
         assert sentence(e.value)
     go, c = csp.Channel("go"), csp.Channel("c")
     h = await posted(go, ends_when_told(go.read), 1)

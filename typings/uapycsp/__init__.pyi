@@ -23,6 +23,9 @@ from cspcore.errors import PoisonException as PoisonException
 from cspcore.errors import RetireException as RetireException
 from uapycsp import adapters as adapters
 from uapycsp import bridge as bridge
+from uapycsp import guards as guards
 from uapycsp import meeting as meeting
 from uapycsp import plugnplay as plugnplay
 from uapycsp import pool as pool
+from uapycsp import timers as timers
+from uapycsp import virtual as virtual

@@ -24,6 +24,9 @@ from cspcore.errors import RetireException as RetireException
 from upycsp import adapters as adapters
 from upycsp import aio as aio
 from upycsp import bridge as bridge
+from upycsp import guards as guards
 from upycsp import meeting as meeting
 from upycsp import plugnplay as plugnplay
 from upycsp import pool as pool
+from upycsp import timers as timers
+from upycsp import virtual as virtual

@@ -26,3 +26,40 @@ from upycsp import aio_bridge as bridge
 from upycsp import aio_meeting as meeting
 from upycsp import aio_plugnplay as plugnplay
 from upycsp import aio_pool as pool
+from upycsp import guards as guards
+from upycsp import timers as timers
+from upycsp import virtual as virtual
+
+# What has another name there is public by standing here.
+__all__ = [
+    "Alternative",
+    "At",
+    "BufferedChannel",
+    "CSP",
+    "Channel",
+    "ChannelPoisonException",
+    "Closed",
+    "DeadlockError",
+    "Every",
+    "Guard",
+    "Parallel",
+    "PoisonException",
+    "RetireException",
+    "Sequence",
+    "Skip",
+    "Spawn",
+    "TimeoutError",
+    "Timer",
+    "adapters",
+    "bridge",
+    "guards",
+    "meeting",
+    "plugnplay",
+    "poison_channel",
+    "pool",
+    "process",
+    "run",
+    "run_CSP",
+    "timers",
+    "virtual",
+]
