@@ -378,57 +378,6 @@ def test_a_run_inside_a_process_has_its_own_results_and_leaves_failures_to_the_o
     assert run(returns(4)) == 4
 
 
-@process
-def spawns_what_fails():
-    h = Spawn(fails())
-    until(h.done)
-
-
-def test_what_fails_in_a_run_inside_a_process_is_raised_by_that_run():
-    @process
-    def outer():
-        raises(Oops, run, spawns_what_fails())
-        return run(returns(1))
-
-    assert run(outer()) == 1
-    is_well()
-
-
-def test_what_fails_in_one_run_is_no_affair_of_another_that_goes_on_or_ends_before():
-    for first in (True, False):
-        gate = allocate_lock()
-        gate.acquire()
-        got = []
-
-        @process
-        def goes_on():
-            gate.acquire()
-            return 2
-
-        def other():
-            if first:
-                got.append(raises(Oops, run, spawns_what_fails()))
-                gate.release()
-            else:
-                got.append(run(goes_on()))
-
-        t = uthreading.Thread(target=other, daemon=True)
-
-        @process
-        def begins():
-            t.start()
-            until(lambda: len(PROCESS._runs) == 2 or got)
-
-        if first:
-            assert run(begins(), goes_on()) == [None, 2]
-        else:
-            raises(Oops, run, begins(), spawns_what_fails())
-            gate.release()
-        t.join()
-        assert len(got) == 1 and (first or got == [2])
-    is_well()
-
-
 def test_what_fails_outside_of_a_run_is_told_to_the_excepthook():
     told = []
     with replaced(uthreading, "excepthook", lambda args: told.append(args.exc_type)):

@@ -548,7 +548,7 @@ class Spawn:
         self._exception = None
         self._short = False
         self.later = None  # of the handles whose process has failed: the next one
-        self.within = None  # the run that it belongs to, until nobody need know
+        self.within = None  # until the process has begun: the run that it belongs to
         self._process = p = self._as_process(p)
         with lock:
             p.claim(self)
@@ -572,7 +572,6 @@ class Spawn:
             if self._ended:
                 if self._exception is not None:
                     _failures.forget(self)
-                    self.within = None
             else:
                 me = own()
                 me.on = self
@@ -593,6 +592,7 @@ class Spawn:
 
     def member_ended(self, p):
         self._ended = True
+        self.within = None
         self._exception = er = p.exception()
         self._short = isinstance(er, MemoryError)
         chain = self._waiting
@@ -604,9 +604,8 @@ class Spawn:
         if er is not None and not self._asked and p._me is not None:
             if _runs:
                 _failures.note(self)
-                return chain
-            report_exception(er, None)
-        self.within = None
+            else:
+                report_exception(er, None)
         return chain
 
     def _interrupted(self, me):
@@ -677,9 +676,10 @@ def run_group(group, processes):
         with lock:
             _runs.remove(group)
             _unnest(group)
-            h = _failed_within(group)
             if not _runs:
                 forget()
+                h = _failures.first
+                _failures.clear()
     if group.deadlock is not None:
         raise DeadlockError(group.deadlock)
     if h is not None:
@@ -708,22 +708,6 @@ def _unnest(group):
         me.within = outer
     if outer is not None:
         outer.inner -= 1
-
-
-def _failed_within(group):
-    # Under lock, at the end of a run: the first handle whose failure it is to raise. The last run
-    # raises also what belongs to none that goes on.
-    first = None
-    h = _failures.first
-    while h is not None:
-        later = h.later
-        if h.within is group or not _runs:
-            if first is None:
-                first = h
-            _failures.forget(h)
-            h.within = None
-        h = later
-    return first
 
 
 # The watchdog (rule 12)
