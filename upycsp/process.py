@@ -161,7 +161,6 @@ class Process(BaseProcess, Runnable):
         with lock:
             self._me = me = own()
             me.runs = self
-            me.within = self._group.within
 
     def perform_here(self, me):
         """Run it on the thread of another process, whose offer is me."""
@@ -183,8 +182,7 @@ class Process(BaseProcess, Runnable):
             _unlink(self)
             me = self._me
             if me is not None:  # else there was no memory for it
-                # A kept thread keeps nothing alive.
-                me.runs = me.within = me.channel = me.prev = None
+                me.runs = me.channel = me.prev = None  # a kept thread keeps nothing alive
             me = self._group.member_ended(self)
         if me is not None:
             wake_chain(me)
@@ -238,7 +236,6 @@ class Parallel(Group, Runnable):
 
     _as_process = staticmethod(as_process)
     deadlock = None
-    within = None  # while its processes run: the innermost run that they belong to
 
     def __init__(self, *members):
         self.members = members
@@ -367,7 +364,6 @@ class Parallel(Group, Runnable):
                 me = None
         if me is not None:
             self._wait(me)
-        self.within = None
         x = self._results(self.members)
         if self.exception is not None:
             raise unchanged(self.exception, self._short)
@@ -388,7 +384,6 @@ class Parallel(Group, Runnable):
         if self.left != _MIXED:
             return self
         self._me = me
-        self.within = me.within
         self.exception = None  # at a member's end there may be no memory to make these attributes
         self._short = False
         n = 1  # itself, so that nobody wakes it before it waits
@@ -548,13 +543,9 @@ class Spawn:
         self._exception = None
         self._short = False
         self.later = None  # of the handles whose process has failed: the next one
-        self.within = None  # until the process has begun: the run that it belongs to
         self._process = p = self._as_process(p)
         with lock:
             p.claim(self)
-            me = offers.get(get_ident())
-            if me is not None:
-                self.within = me.within
         failed = p.start()
         if failed is not None:
             raise failed
@@ -592,7 +583,6 @@ class Spawn:
 
     def member_ended(self, p):
         self._ended = True
-        self.within = None
         self._exception = er = p.exception()
         self._short = isinstance(er, MemoryError)
         chain = self._waiting
@@ -655,13 +645,9 @@ def run_group(group, processes):
         raise ValueError("run needs at least one process")
     h = None
     group.deadlock = None  # the attribute: later there may be no memory to make it
-    group.outer = None  # the run that it is within
-    group.inner = 0  # how many are within it
-    group.stuck = False  # whether a process of it waits in a deadlock
     with lock:
         _runs.append(group)
     try:
-        _nest(group)
         _start_watch()
         try:
             results = group.wait_all()
@@ -675,7 +661,6 @@ def run_group(group, processes):
     finally:
         with lock:
             _runs.remove(group)
-            _unnest(group)
             if not _runs:
                 forget()
                 h = _failures.first
@@ -685,29 +670,6 @@ def run_group(group, processes):
     if h is not None:
         raise h._raised()
     return results if len(processes) > 1 else results[0]
-
-
-def _nest(group):
-    # What this thread starts belongs to this run now, not to the one that it may be within.
-    try:
-        with lock:
-            me = own()
-            group.outer = outer = me.within
-            me.within = group
-            if outer is not None:
-                outer.inner += 1
-    except MemoryError:
-        pass  # it is met again; should there be memory then, a deadlock ends all runs
-
-
-def _unnest(group):
-    # Under lock.
-    outer = group.outer
-    me = offers.get(get_ident())  # an interrupt may have cost the thread that of _nest
-    if me is not None and me.within is group:
-        me.within = outer
-    if outer is not None:
-        outer.inner -= 1
 
 
 # The watchdog (rule 12)
@@ -766,49 +728,23 @@ def _find_deadlock():
         p = p._newer
     if not found or _threads_run():
         return None
-    stuck = _mark_stuck()
     if not failed:
         text = _report()
         for group in _runs:
-            if group.stuck or not stuck:
-                group.deadlock = group.deadlock or text
-    return _end_all_waits(stuck)
+            group.deadlock = group.deadlock or text
+    return _end_all_waits()
 
 
-def _mark_stuck():
-    # Of runs within runs the innermost ones end first: who called them may know how to go on.
-    # Which of those have a process that waits, and whether any has.
-    for group in _runs:
-        group.stuck = False
-    stuck = False
-    p = _alive.oldest()
-    while p is not _alive:
-        group = p._me.within
-        if group in _runs and not group.inner and _count_offers(p._me):
-            stuck = group.stuck = True
-        p = p._newer
-    return stuck
-
-
-def _is_concerned(me, stuck):
-    # Whether what a thread waits on is to end: not that of a run in which another one ends first.
-    group = me.within
-    return not stuck or group not in _runs or group.stuck
-
-
-def _end_all_waits(stuck):
+def _end_all_waits():
     # Poison the channels that processes wait on; whom to wake. What poison of one ends waits for
     # others no more, so all are noted first, if there is memory for that.
     chain = None
     try:
-        waits = [
-            o for p in _alive.each() if _is_concerned(p._me, stuck) for o in _offers_of(p._me)
-        ]
+        waits = [o for p in _alive.each() for o in _offers_of(p._me)]
     except MemoryError:
         p = _alive.oldest()
         while p is not _alive:
-            if _is_concerned(p._me, stuck):
-                chain = _end_waits(p._me, chain)
+            chain = _end_waits(p._me, chain)
             p = p._newer
         return chain
     for o in waits:

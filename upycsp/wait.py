@@ -64,8 +64,7 @@ class Offer(BaseOffer):
     """A thread's own offer: `wait()` sleeps on its bolt, `wake()` releases that.
 
     `on` is what else the thread waits on (an alternative, a Parallel, a Spawn), or None. `runs`
-    is the process that runs on this thread, the innermost of several, or None; `within` the run
-    that this belongs to, also the innermost of several.
+    is the process that runs on this thread, the innermost of several, or None.
     """
 
     def __init__(self, ident):
@@ -82,7 +81,6 @@ class Offer(BaseOffer):
         self.wait = bolt.acquire
         self.on = None
         self.runs = None
-        self.within = None
         self.nests = not kept.polls()  # whether it may run a process within another
 
     def waits(self):
@@ -112,7 +110,6 @@ class Offer(BaseOffer):
         """
         offers[self.ident] = o = Offer(self.ident)
         o.runs = p = self.runs
-        o.within = self.within
         if p is not None and p._me is self:
             p._me = o
         self.ident = None  # no end knows it any more

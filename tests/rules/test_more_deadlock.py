@@ -7,7 +7,6 @@ from rules_support import (
     MICROPYTHON,
     asyncio,
     block_ms,
-    join,
     raises,
     skip,
     take,
@@ -109,75 +108,3 @@ async def connects_and_reads(port, cin):
     finally:
         writer.close()
         await writer.wait_closed()
-
-
-@csp.process
-async def runs(p):
-    return csp.run(p)
-
-
-@csp.process
-async def catches(cin, cout):
-    try:
-        csp.run(reads(cin))
-    except csp.DeadlockError as er:
-        await cout(str(er))
-    return "caught"
-
-
-def skip_without_inner_runs():
-    if LIB == "uapycsp":
-        skip("a run within a run is a RuntimeError")
-
-
-def test_who_catches_the_deadlock_of_an_inner_run_goes_on():
-    skip_without_inner_runs()
-    a, b = csp.Channel("inner"), csp.Channel("outer")
-    caught, told = csp.run(catches(a.read, b.write), reads(b.read))
-    assert caught == "caught"
-    assert "reads inner" in told and "reads outer" in told
-    assert a.poisoned and not b.poisoned
-
-
-def test_the_deadlocks_of_two_inner_runs_are_caught_in_each():
-    skip_without_inner_runs()
-    outs = [csp.BufferedChannel("told") for _ in range(2)]
-    chs = [csp.Channel("c") for _ in range(2)]
-    network = [catches(chs[i].read, outs[i].write) for i in range(2)]
-    assert csp.run(*network) == ["caught", "caught"]
-    assert [out.queue_len() for out in outs] == [1, 1]
-
-
-def test_the_deadlock_of_an_inner_run_that_nobody_catches_leaves_by_the_outer_ones():
-    skip_without_inner_runs()
-    inner, beside = csp.Channel("inner"), csp.Channel("beside")
-    with raises(csp.DeadlockError) as e:
-        csp.run(runs(runs(reads(inner.read))), reads(beside.read))
-    assert "reads inner" in str(e.value) and "reads beside" in str(e.value)
-    assert inner.poisoned and beside.poisoned
-
-
-def test_a_deadlock_around_an_inner_run_that_was_caught_is_reported_then():
-    skip_without_inner_runs()
-    inner, told, never = csp.Channel("inner"), csp.BufferedChannel("told"), csp.Channel("never")
-    with raises(csp.DeadlockError) as e:
-        csp.run(catches(inner.read, told.write), reads(never.read))
-    assert "reads never" in str(e.value) and "inner" not in str(e.value)
-    assert told.queue_len() == 1
-
-
-def test_an_inner_run_that_waits_for_what_was_spawned_outside_ends_with_it():
-    skip_without_inner_runs()
-    ch = csp.Channel("spawned")
-
-    @csp.process
-    async def asks(h):
-        return await join(h)
-
-    @csp.process
-    async def main():
-        return csp.run(asks(csp.Spawn(reads(ch.read))))
-
-    with raises(csp.DeadlockError) as e:
-        csp.run(main())
-    assert "reads spawned" in str(e.value)
