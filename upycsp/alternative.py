@@ -7,8 +7,17 @@
 
 from cspcore.channel import POISON, READ
 from cspcore.choice import Choice, Guard, Skip, Timer, _happened  # noqa: F401
+from cspcore.errors import PoisonException
 from uthreading.clock import Alarm
 from upycsp.wait import Given, lock, own
+
+
+class _Poison:
+    # Enabled in a choice that no channel can end.
+
+    @staticmethod
+    def disable(alt):
+        raise PoisonException
 
 
 class Alternative(Choice):
@@ -95,6 +104,14 @@ class Alternative(Choice):
         me = self._me
         me.on = None
         return me
+
+    def end(self, chain):
+        """Who waits is to end by poison; it is put before a chain of those to be woken."""
+        self._enabled.append(_Poison)
+        self._decide(0)
+        party = self.party()
+        party.next = chain
+        return party
 
     def _begin(self):
         # Under lock: leave offers and arm the alarm; the calling thread's offer.

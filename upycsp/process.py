@@ -771,26 +771,6 @@ def _end_waits(me, chain):
     return chain
 
 
-class _Interrupted:
-    # Enabled in a choice that no channel can end: who waits for it is to end by poison.
-
-    @staticmethod
-    def disable(alt):
-        raise PoisonException
-
-
-def _end_choice(me, chain):
-    # End a choice of timers, or of users' guards, that still waits; as _end_waits.
-    on = me.on
-    if not isinstance(on, Choice) or not on.waits:
-        return chain
-    on._enabled.append(_Interrupted)
-    on._decide(0)
-    party = on.party()
-    party.next = chain
-    return party
-
-
 def _wishes(on):
     # Where a Parallel, an Alternative or an extended read keeps its offers.
     if isinstance(on, Parallel):
@@ -867,7 +847,9 @@ def _abandon():
             for p in _alive.each():
                 if p._me is not None:
                     chain = _end_waits(p._me, chain)
-                    chain = _end_choice(p._me, chain)
+                    on = p._me.on
+                    if isinstance(on, Choice) and on.waits:
+                        chain = on.end(chain)
             if _alive.is_empty():
                 return
         wake_chain(chain)
