@@ -294,19 +294,22 @@ def test_a_sequence_that_can_not_claim_its_members_poisons_their_ends():
     assert a.poisoned and b.poisoned
 
 
+class Never(Guard):
+    """Is never ready; counts how many enable it."""
+
+    enabled = 0
+
+    def enable(self, alt):
+        self.enabled += 1
+        return False, None
+
+    def disable(self, alt):
+        self.enabled -= 1
+
+
 def test_a_select_that_can_not_post_disables_its_guards():
-    class Counts(Guard):
-        enabled = 0
-
-        def enable(self, alt):
-            self.enabled += 1
-            return False, None
-
-        def disable(self, alt):
-            self.enabled -= 1
-
     a, b = Channel("a"), Channel("b")
-    mine = Counts()
+    mine = Never()
     alt = Alternative(a.read, mine, Timer(ms=100000), b.read)
     with replaced(b, "post", no_memory):
         raises(MemoryError, alt.select)
@@ -656,16 +659,6 @@ def test_an_interrupted_run_ends_all_that_waits_and_nothing_else():
 
 
 def test_an_interrupted_run_ends_choices_that_no_channel_is_in():
-    class Never(Guard):
-        enabled = 0
-
-        def enable(self, alt):
-            self.enabled += 1
-            return False, None
-
-        def disable(self, alt):
-            self.enabled -= 1
-
     ch = Channel("c", external=True)
     never = Never()
     hour = Timer(ms=3600000)
