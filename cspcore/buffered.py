@@ -1,5 +1,7 @@
 """Buffered channels: who meets whom, with a FIFO between them. See cspcore.channel."""
 
+import sys
+
 from cspcore.channel import (
     DEAD,
     DRAINED,
@@ -15,6 +17,9 @@ from cspcore.channel import (
     link,
     unlink,
 )
+
+# The most values in a list: the bytes of more are no word, and MicroPython may die of those.
+MOST = sys.maxsize >> 3
 
 # A buffered channel's _readers or _writers when an operation can proceed.
 OPEN = Offer(None, MARKER, DEAD.alt)
@@ -42,6 +47,8 @@ class BaseBufferedChannel(BaseChannel):
             raise TypeError("a capacity is a whole number")
         if capacity is not None and capacity < 0:
             raise ValueError("a capacity is not negative")
+        if capacity is not None and capacity > MOST:
+            raise ValueError("a capacity is not larger than any memory")
         BaseChannel.__init__(self, name, external)
         self._limit = capacity
         if overflow != "block":

@@ -235,11 +235,14 @@ class Choice:
         return self.party()
 
     def schedule_core(self, guard, value):
-        """A guard of a user is ready. Returns whether it was chosen; party() is to wake then."""
+        """A guard of a user is ready. Returns whether it was chosen; party() is to wake then.
+
+        Never a channel's: that happens only when it meets its counterpart.
+        """
         if not self.waits:
             return False
         for i in range(len(self.guards)):
-            if self.guards[i] is guard:
+            if self.guards[i] is guard and self._offers[i] is None:
                 self._value = value
                 self._decide(i)
                 return True

@@ -22,19 +22,23 @@ needs_micropython = pytest.mark.skipif(not interpreters.micropython(), reason="n
 # Hypothesis, which is not needed here, takes longer to load than the rest.
 PYTEST = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest"]
 
-ASYNC_LIBRARY = """
+POISON = "class PoisonException(Exception):\n    pass\n"
+ASYNC_LIBRARY = POISON + """
 try:
     import asyncio
 except ImportError:
     import uasyncio as asyncio
 
 def run(p):
-    return asyncio.run(p)
+    try:
+        return asyncio.run(p)
+    except PoisonException:
+        return None
 """
 
 FILES = {
     "uapycsp/__init__.py": ASYNC_LIBRARY,
-    "upycsp/__init__.py": "def run(p):\n    return p\n",
+    "upycsp/__init__.py": POISON + "def run(p):\n    return p\n",
     "upycsp/aio.py": ASYNC_LIBRARY,
     "tests/rules/rules_support.py": """
         import csp
@@ -69,6 +73,9 @@ FILES = {
         async def test_is_not_under_a_loop_when_plain():
             if LIB == "upycsp":
                 assert double(1) == 2
+
+        async def test_ends_by_poison():
+            raise csp.PoisonException("met by the test itself")
         """,
     "tests/regressions/test_story.py": """
         import csp
@@ -216,6 +223,7 @@ def test_rules_run_for_each_variant(outcome, group):
         "fails": "failure",
         "skips": "skipped",
         "is_not_under_a_loop_when_plain": "passed",
+        "ends_by_poison": "failure",
     }
 
 

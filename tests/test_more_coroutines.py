@@ -15,6 +15,7 @@ from ufuture_support import (
 )
 
 from uapycsp import Alternative, Channel, Guard, Parallel, Spawn, process, run
+from ufuture import loop
 from ufuture.loop import engine
 
 
@@ -612,3 +613,34 @@ if MICROPYTHON:
         assert await ch.write(2) == 0
         await reader
         assert log == [2]
+
+
+class FailingEngine:
+    """Whose task n is cancelled with n + 1, which it waits for; one cancel fails."""
+
+    def __init__(self, last, failing):
+        self.last, self.failing = last, failing
+        self.cancelled = []
+
+    def cancel(self, n):
+        self.cancelled.append(n)
+        if n < self.last:
+            loop.cancel(n + 1)
+            loop.cancel(n + 1000)
+        if n == self.failing:
+            raise MemoryError("no room for it")
+
+
+def test_a_cancel_that_fails_far_inside_leaves_nobody_out():
+    real = loop.engine
+    for failing in range(30):
+        loop.engine = engine = FailingEngine(30, failing)
+        try:
+            loop.cancel(0)
+            raise AssertionError("it has not failed")
+        except MemoryError:
+            pass
+        finally:
+            loop.engine = real
+        below = [n for n in engine.cancelled if n < 1000]
+        assert below == list(range(31)) and not loop._deeper and loop._depth == 0

@@ -3,6 +3,7 @@
 import sys
 from _thread import allocate_lock, get_ident, start_new_thread
 
+import upycsp
 import uthreading
 from cspcore.channel import DEAD, DRAINED, WAITING
 from uthreading import clock, kept
@@ -22,8 +23,12 @@ from upycsp import (
 from test_cover_interrupted import elsewhere, interrupted, is_well, starts
 from uthreading_support import MICROPYTHON, raises, until
 
+if MICROPYTHON:
+    import micropython
+
 PROCESS = sys.modules["upycsp.process"]  # the package has another `process`
 WAIT = sys.modules["upycsp.wait"]
+WATCH = upycsp.watch
 
 
 class Oops(Exception):
@@ -381,6 +386,130 @@ def test_a_run_inside_a_process_has_its_own_results_and_leaves_failures_to_the_o
     assert run(returns(4)) == 4
 
 
+@process
+def spawns_what_fails():
+    h = Spawn(fails())
+    until(h.done)
+
+
+def test_what_fails_in_a_run_inside_a_process_is_raised_by_that_run():
+    @process
+    def outer():
+        raises(Oops, run, spawns_what_fails())
+        return run(returns(1))
+
+    assert run(outer()) == 1
+    is_well()
+
+
+def test_what_fails_in_one_run_is_no_affair_of_another_that_goes_on_or_ends_before():
+    for first in (True, False):
+        gate = allocate_lock()
+        gate.acquire()
+        got = []
+
+        @process
+        def goes_on():
+            gate.acquire()
+            return 2
+
+        def other():
+            if first:
+                got.append(raises(Oops, run, spawns_what_fails()))
+                gate.release()
+            else:
+                got.append(run(goes_on()))
+
+        t = uthreading.Thread(target=other, daemon=True)
+
+        @process
+        def begins():
+            t.start()
+            until(lambda: len(PROCESS._runs) == 2 or got)
+
+        if first:
+            assert run(begins(), goes_on()) == [None, 2]
+        else:
+            raises(Oops, run, begins(), spawns_what_fails())
+            gate.release()
+        t.join()
+        assert len(got) == 1 and (first or got == [2])
+    is_well()
+
+
+def test_what_a_member_of_a_sequence_spawns_belongs_to_the_run_around_it():
+    @process
+    def outer():
+        raises(Oops, run, Sequence(Parallel(returns(1)), Sequence(spawns_what_fails())))
+        raises(Oops, run, Parallel(returns(1), Parallel(spawns_what_fails(), returns(1))))
+        return run(returns(1))
+
+    assert run(outer()) == 1
+    is_well()
+
+
+def test_what_fails_after_its_run_is_raised_by_the_run_around_that():
+    gate = allocate_lock()
+    gate.acquire()
+    got = []
+
+    @process
+    def fails_later():
+        gate.acquire()
+        run(returns(1))
+        spawns_what_fails().call()
+
+    @process
+    def leaves_it():
+        return Spawn(fails_later())
+
+    @process
+    def outer():
+        h = run(leaves_it())
+        gate.release()
+        until(h.done)
+        got.append(run(returns(2)))
+
+    raises(Oops, run, outer())
+    assert got == [2]
+    is_well()
+
+
+def test_runs_that_have_ended_keep_nothing_for_who_was_spawned_there():
+    gates = [allocate_lock() for _ in range(3)]
+    for gate in gates:
+        gate.acquire()
+
+    @process
+    def stays(i):
+        run(starts_next(i))
+        gates[i].acquire()
+
+    @process
+    def starts_next(i):
+        if i < 2:
+            handles.append(Spawn(stays(i + 1)))
+            until(lambda: len(handles) == 3)
+        return bytearray(10)
+
+    handles = []
+
+    @process
+    def outer():
+        handles.append(Spawn(stays(0)))
+        until(lambda: len(handles) == 3)
+
+    run(outer())
+    ends = [h.within for h in handles]
+    for gate in gates:
+        gate.release()
+    until(all_have_ended)
+    assert all(group.members == () for group in ends)
+    assert all(WATCH.live(group) is WATCH.rest for group in ends)
+    assert all(h.within is None for h in handles)
+    is_well()
+
+
 def test_what_fails_outside_of_a_run_is_told_to_the_excepthook():
     told = []
     with replaced(uthreading, "excepthook", lambda args: told.append(args.exc_type)):
@@ -465,9 +594,9 @@ def test_offers_are_counted_unless_others_may_meet_them():
     until(lambda: outside.queue_len() == 3 and d.queue_len() == 3 and c.queue_len() == 1)
     until(lambda: e.queue_len() == 1 and b.queue_len() == 2 and a.queue_len() == 1)
     with WAIT.lock:
-        counts = [PROCESS._count_offers(p._me) for p, _ in expected]
+        counts = [WATCH._count_offers(p._me) for p, _ in expected]
     assert counts == [n for _, n in expected]
-    assert PROCESS._count_offers(None) is None
+    assert WATCH._count_offers(None) is None
     for ch in (a, b, c, d, e, outside):
         ch.poison()
     for h in handles:
@@ -490,11 +619,54 @@ def test_a_deadlock_without_memory_to_tell_of_it_still_ends_all_that_wait():
         process(lambda: Parallel(met.read, d.read).run(), propagate=False)(),
         meets(e.read),
     ]
-    with replaced(PROCESS, "_offers_of", no_memory):
+    with replaced(WATCH, "_offers_of", no_memory):
         assert "memory" in raises(DeadlockError, run, *network)
     assert a.poisoned and d.poisoned and e.poisoned and (b.poisoned or c.poisoned)
     assert not met.poisoned
     assert PROCESS._alive.is_empty()
+
+
+def test_the_watchdog_takes_no_memory_but_for_its_report():
+    a, b, c, d, inner = [Channel(name) for name in "abcd"] + [Channel("inner")]
+    shorts = []
+    plain = WATCH._find_deadlock
+
+    def finds():
+        chain = None
+        short = False
+        if MICROPYTHON:
+            micropython.heap_lock()  # this thread's
+        try:
+            chain = plain()
+        except MemoryError:
+            short = True
+        if MICROPYTHON:
+            micropython.heap_unlock()
+        if short:
+            shorts.append(1)
+            chain = plain()
+        return chain
+
+    @process
+    def nests():
+        told = raises(DeadlockError, run, returns(1), Sequence(waits_within()))
+        assert not MICROPYTHON or "memory" in told
+        return 2
+
+    @process
+    def waits_within():
+        Parallel(reads(inner.read), selects(inner.read, Channel("i").read)).run()
+
+    network = [
+        reads(a.read),
+        selects(b.read, c.write.alt_pending_write(1)),
+        process(lambda: Parallel(returns(3), reads(d.read)).run(), propagate=False)(),
+        nests(),
+    ]
+    with replaced(WATCH, "_find_deadlock", finds):
+        told = raises(DeadlockError, run, *network)
+    assert not MICROPYTHON or "memory" in told
+    assert inner.poisoned and a.poisoned and d.poisoned and not shorts
 
 
 def test_a_watchdog_without_memory_looks_again_later():
@@ -502,8 +674,8 @@ def test_a_watchdog_without_memory_looks_again_later():
 
     @process
     def looks():
-        with replaced(PROCESS, "_find_deadlock", no_memory):
-            PROCESS._look()
+        with replaced(WATCH, "_find_deadlock", no_memory):
+            WATCH._look()
         return a.read()
 
     assert "looks" in raises(DeadlockError, run, looks())
@@ -518,12 +690,12 @@ def waits_in_run(ident):
 def test_a_run_that_has_not_started_its_processes_is_no_deadlock():
     ch = Channel("c")
     found = []
-    plain = PROCESS._start_watch
+    plain = WATCH._start_watch
 
     def looks():
         until(lambda: ch.queue_len() == 1)
         with WAIT.lock:
-            found.append((PROCESS._alive.is_empty(), PROCESS._find_deadlock()))
+            found.append((PROCESS._alive.is_empty(), WATCH._find_deadlock()))
         plain()
 
     def runs():  # on a thread that uthreading does not know
@@ -532,7 +704,7 @@ def test_a_run_that_has_not_started_its_processes_is_no_deadlock():
         finally:
             ch.write("ended")
 
-    with replaced(PROCESS, "_start_watch", looks):
+    with replaced(WATCH, "_start_watch", looks):
         start_new_thread(runs, ())
         assert ch.read() == "ended"
     assert found == [(True, None), 1]
@@ -545,7 +717,7 @@ def test_a_main_thread_that_runs_may_end_the_wait_of_others():
     t.start()
     until(lambda: ch.queue_len() == 1 and waits_in_run(t.ident))
     with WAIT.lock:
-        assert PROCESS._find_deadlock() is None
+        assert WATCH._find_deadlock() is None
     ch.write(1)
     t.join()
     assert got == [1]
@@ -554,7 +726,7 @@ def test_a_main_thread_that_runs_may_end_the_wait_of_others():
 def test_the_watchdog_sleeps_between_two_looks():
     looks = []
     start = clock.ticks_ms()
-    with replaced(PROCESS, "_find_deadlock", lambda: looks.append(None)):
+    with replaced(WATCH, "_find_deadlock", lambda: looks.append(None)):
         run(selects(Timer(ms=700)))
     passed = clock.ticks_diff(clock.ticks_ms(), start)
     assert len(looks) <= passed // 500 + 1
@@ -691,6 +863,27 @@ def test_an_interrupted_run_ends_choices_that_no_channel_is_in():
     is_well()
 
 
+def test_an_interrupted_run_ends_choices_later_for_which_there_is_no_memory():
+    poison = sys.modules["upycsp.alternative"]._Poison
+    ch = Channel("c")
+    alt = Alternative(Timer(ms=3600000))
+    failing = [1, 2, 3]
+
+    class Enabled(list):
+        def append(self, x):
+            if x is poison and failing:
+                failing.pop()
+                raise MemoryError
+            super().append(x)
+
+    alt._enabled = Enabled()
+    with interrupted(lambda: until(lambda: alt.waits and ch.queue_len() == 1)):
+        run(reads(ch.read), process(alt.select)())
+    until(all_have_ended)
+    assert ch.poisoned and not failing and not alt.waits
+    is_well()
+
+
 class stubborn:
     """A run with a process that poison does not end, interrupted; `slept`: its sleeps then, in ms.
 
@@ -749,7 +942,7 @@ def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
         me.op = 0
         ch.post(me)
     assert ch.queue_len() == 1
-    PROCESS._abandon()
+    WATCH._abandon()
     assert ch.queue_len() == 0
     assert own() is not me
     is_well()
@@ -758,7 +951,7 @@ def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
     with WAIT.lock:
         assert alt.poll(0) == -1
         me = alt._begin()
-    PROCESS._abandon()
+    WATCH._abandon()
     assert ch.queue_len() == 0 and alt._alarm.due is None
     assert own() is not me and me.on is None
     is_well()
@@ -771,7 +964,7 @@ def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
         me = WAIT.own()
         group._begin(me)
         me.on = group
-    PROCESS._abandon()
+    WATCH._abandon()
     assert group.left < 0
     assert own() is not me and me.on is None
     is_well()

@@ -227,6 +227,95 @@ def test_a_limit_is_no_deadlock_and_a_deadlock_behind_it_is_found():
         run(tries_then_waits())
 
 
+def test_a_deadlock_in_gathers_is_found():
+    renew_loop()
+    a, b, c = Channel("a"), Channel("b"), BufferedChannel("c", 0)
+
+    async def gathers():
+        await gather(a.read(), gather(takes(b.read), Parallel(c.write(1), c.write(2))))
+
+    async def nested(n):
+        await (gather(nested(n - 1), gives(c.write, 1)) if n else a.read())
+
+    async def chooses():
+        await gather(Alternative(a.read, b.read).select())
+
+    async def one_has_ended():
+        await gather(takes(a.read), gives(a.write, 1), b.read())
+
+    async def catches():
+        # The exception of the first is none of the gather's.
+        values = await gather(fails(), a.read(), return_exceptions=True)
+        assert [type(v) for v in values] == [OSError, PoisonException]
+
+    async def fails():
+        raise OSError
+
+    for waits, text in (
+        (gathers, "2 processes wait: gathers reads a or writes c or writes c, takes reads b"),
+        (lambda: nested(3), "4 processes wait: nested reads a, "
+                            "gives writes c, gives writes c, gives writes c"),
+        (chooses, "1 process waits: chooses reads a or reads b"),
+        (one_has_ended, "1 process waits: one_has_ended reads b"),
+        (catches, "1 process waits: catches reads a"),
+    ):
+        a, b, c = Channel("a"), Channel("b"), BufferedChannel("c", 0)
+        with raises(DeadlockError) as e:
+            run(waits())
+        assert str(e.value) == text
+        assert a.queue_len() == b.queue_len() == c.queue_len() == 0
+
+
+def test_what_failed_in_a_gather_is_raised_in_place_of_the_deadlock_that_it_leaves():
+    renew_loop()
+    a = Channel("a")
+
+    async def fails():
+        raise OSError("broken")
+
+    async def gathers():
+        await gather(a.read(), fails())
+
+    with raises(OSError):
+        run(gathers())
+
+
+def test_a_gather_that_may_go_on_is_no_deadlock():
+    renew_loop()
+    for kind in range(4):
+        a, outside = Channel("a"), Channel("outside", external=True)
+        fut, event = Future(), asyncio.Event()
+
+        async def waits():
+            if kind == 0:
+                return await fut
+            if kind == 1:
+                await event.wait()
+                return "late"
+            if kind == 2:
+                return await outside.read()
+            return await wait_for_ms(a.read(), 1200)
+
+        async def foreign():
+            await sleep_ms(700)
+            if kind == 0:
+                fut.set_result("late")
+            elif kind == 1:
+                event.set()
+            elif kind == 2:
+                await outside.write("late")
+            else:
+                await a.write("late")
+
+        async def gathers():
+            t = asyncio.get_event_loop().create_task(foreign())
+            values = await gather(waits(), gather(waits()) if kind < 2 else gather())
+            await t
+            return values
+
+        assert run(gathers())[0] == "late"
+
+
 # Nothing lost, nothing doubled
 
 

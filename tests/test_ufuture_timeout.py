@@ -153,13 +153,15 @@ async def test_a_cancelled_error_of_the_awaitable_itself_comes_through():
             await kind(wait_for_ms(fails(), LONG)).end()
 
 
-async def test_none_is_no_limit():
-    for limit in limits(lambda: value(7), None):
-        assert await limit == 7
-    op = Operation()
-    t = await operating(op, Outcome, wait_for(op.wait(), None))
-    op.finish("v")
-    assert await t.end() == "v"
+async def test_none_or_an_infinite_one_is_no_limit():
+    for endless in (None, float("inf")):
+        for limit in limits(lambda: value(7), endless):
+            assert await limit == 7
+        for limit in (wait_for, wait_for_ms):
+            op = Operation()
+            t = await operating(op, Outcome, limit(op.wait(), endless))
+            op.finish("v")
+            assert await t.end() == "v"
 
 
 async def test_what_ended_in_time_leaves_no_timer():

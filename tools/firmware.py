@@ -15,6 +15,7 @@ import pathlib
 import shutil
 import sys
 
+import commands
 import firmware_images as images
 import firmware_mip as mip
 from firmware_mpy import ARCHITECTURES, PACKAGES, ROOT, Failed, compiled
@@ -195,4 +196,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.ended(main))

@@ -12,7 +12,7 @@
 
 import sys
 
-from ufuture.loop import engine
+from ufuture.loop import cancel, engine
 from cspcore.channel import POISON, READ, TAKEN, WRITE, const, forget, unlink
 from cspcore.channel import Offer as BaseOffer
 from cspcore.choice import End, WriteGuard
@@ -169,7 +169,7 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
     def cancel(self):
         """Cancel its task."""
         if self.op < NEW and self.task is not None:
-            engine.cancel(self)
+            cancel(self)
 
     def undo(self):
         """After that: an operation of a bridge gives back what it has read."""

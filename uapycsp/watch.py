@@ -10,6 +10,7 @@ from uapycsp.process import Operation, Parallel
 from uapycsp.wait import Join, Waiting, wake_chain
 
 _KNOWN = (Parallel, Choice, Join)  # made once: there may be no memory for it
+_NESTED = 8  # gathers within one another; what is deeper may go on
 
 network = sys.modules["uapycsp.process"]  # the package has a function of this name
 
@@ -33,7 +34,7 @@ def look():
         if n is None:
             return False
         found += n
-        failed = failed or isinstance(parked, Parallel) and parked.exception is not None
+        failed = failed or _has_failed(parked)
         p = p._newer
     if not found and lost is None or _threads_run():
         return False
@@ -49,6 +50,12 @@ def look():
         p = p._newer
     wake_chain(in_order(chain))  # not before: who is woken does not wait any more
     return True
+
+
+def _has_failed(parked):
+    # Whether a process that waits for others is to raise what one of them has raised.
+    group = isinstance(parked, Parallel) or hasattr(parked, "children")
+    return group and isinstance(parked.exception, BaseException)
 
 
 def _report(ring):
@@ -80,10 +87,12 @@ def _is_lost(p, parked):
     return isinstance(parked, Parallel) and not parked.left
 
 
-def _count(parked):
+def _count(parked, nested=_NESTED):
     # How many offers a process waits with; None if it may go on without them.
     if isinstance(parked, Waiting):
         return None if parked.channel.external else 1
+    if hasattr(parked, "children"):
+        return _count_children(parked.children, nested - 1)
     if not isinstance(parked, _KNOWN):
         return None
     if isinstance(parked, Choice) and parked._own > 0 and parked.hears_others():
@@ -95,6 +104,18 @@ def _count(parked):
             if o.channel.external:
                 return None
             n += 1
+    return n
+
+
+def _count_children(children, nested):
+    # Of ufuture's gather: tasks that are no processes.
+    n = 0
+    for child in children:
+        if not child.has_ended:
+            more = _count(_waits_on(child), nested) if nested else None
+            if more is None:
+                return None
+            n += more
     return n
 
 
@@ -116,13 +137,20 @@ def _offers(parked):
     # The offers that a process waits with.
     if isinstance(parked, Waiting):
         return [parked]
-    return [o for o in [_waiting(x, parked) for x in _wishes(parked)] if o is not None]
+    found = []
+    for child in getattr(parked, "children", ()):
+        if not child.has_ended:
+            found.extend(_offers(_waits_on(child)))
+    return found + [o for o in [_waiting(x, parked) for x in _wishes(parked)] if o is not None]
 
 
 def _end(parked, chain):
     # Poison the channels that a process waits on; whom to wake is put before chain.
     if isinstance(parked, Waiting):
         return end_before(parked.channel, chain)
+    for child in getattr(parked, "children", ()):
+        if not child.has_ended:
+            chain = _end(_waits_on(child), chain)
     for x in _wishes(parked):
         o = _waiting(x, parked)
         if o is not None:

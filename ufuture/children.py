@@ -3,7 +3,7 @@
     first, second = await gather(cin(), other())
 """
 
-from ufuture.loop import engine
+from ufuture.loop import cancel, engine
 
 CancelledError = engine.CancelledError
 _ENDS = (Exception, CancelledError)  # made once: there may be no memory for it when it is needed
@@ -31,8 +31,6 @@ class Children(engine.Parked):
     `left` counts those that have not ended; `exception` is the one that was first in time. A
     parent that is cancelled while it waits cancels its children in the same moment.
     """
-
-    outside = True
 
     def __init__(self):
         self.children = []
@@ -92,7 +90,7 @@ class Children(engine.Parked):
         """Cancel those that have not ended."""
         for child in self.children:
             if not child.has_ended:
-                engine.cancel(child)
+                cancel(child)
 
     def child_ended(self, child):
         er = child.exception
@@ -132,6 +130,8 @@ def gather(*aws, return_exceptions=False):
 
 async def _gather(aws, coros, return_exceptions):
     group = Children()
+    if return_exceptions:
+        group.exception = False  # none is to be raised
     children = {}
     try:
         for aw in aws:

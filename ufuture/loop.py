@@ -1,4 +1,4 @@
-"""The event loop's part that fits the interpreter, as `engine`."""
+"""The event loop's part that fits the interpreter, as `engine`; how far its cancels nest."""
 
 import sys
 
@@ -7,3 +7,39 @@ if sys.implementation.name == "micropython":
     import ufuture.micro as engine
 else:
     import ufuture.cpython as engine  # noqa: F401
+
+_DEEPEST = 5  # a board's stack has room for about ten
+_depth = 0
+_deeper = []  # what is to be cancelled when no cancel goes on but the outermost
+
+
+def cancel(owned):
+    """engine.cancel for a task that somebody waits for, whose own cancel may be what goes on.
+
+    All are cancelled when the outermost returns, however many wait for one another in a row.
+    """
+    global _depth
+    if _depth == _DEEPEST:
+        try:
+            _deeper.append(owned)
+            return
+        except MemoryError:
+            pass
+    _depth += 1
+    try:
+        engine.cancel(owned)
+    finally:
+        try:
+            if _depth == 1:
+                _cancel_deeper()
+        finally:
+            _depth -= 1
+
+
+def _cancel_deeper():
+    try:
+        while _deeper:
+            engine.cancel(_deeper.pop(0))
+    finally:
+        if _deeper:  # that one's cancel has failed: the others all the same
+            _cancel_deeper()

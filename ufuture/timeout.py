@@ -12,23 +12,25 @@ from ufuture.loop import engine
 # When the time is over, what has been paired by then may still go on, and then wait once more for
 # those who are ready before it, as an end of a buffered channel does at times.
 _LAPS = 2
+_ENDLESS = (None, float("inf"))
 
 
 def wait_for(aw, seconds):
     """wait_for_ms with the limit in seconds, to the ms."""
-    return wait_for_ms(aw, None if seconds is None else int(seconds * 1000 + 0.999))
+    return wait_for_ms(aw, None if seconds in _ENDLESS else int(seconds * 1000 + 0.999))
 
 
 def wait_for_ms(aw, ms):
     """Awaited: the value of aw. If that takes longer than ms, cancels it and raises TimeoutError.
 
-    None is no limit; 0 or less is one try, without waiting. Returns when the awaitable has ended,
-    even if it delays its cancellation; if it completes all the same, by its value or an exception
-    of its own, that is the outcome. A cancelled wait_for cancels the awaitable, likewise; if that
-    completes all the same, the cancellation is raised at the task's next await that suspends.
+    None or an infinite one is no limit; 0 or less is one try, without waiting. Returns when the
+    awaitable has ended, even if it delays its cancellation; if it completes all the same, by its
+    value or an exception of its own, that is the outcome. A cancelled wait_for cancels the
+    awaitable, likewise; if that completes all the same, the cancellation is raised at the task's
+    next await that suspends.
     """
     # Before anything begins: what is no number must not leave it behind.
-    ms = None if ms is None else -int(-ms // 1)  # rounded up: never early
+    ms = None if ms in _ENDLESS else -int(-ms // 1)  # rounded up: never early
     return _wait_for(engine.as_coroutine(aw), ms)
 
 

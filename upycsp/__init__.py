@@ -35,7 +35,7 @@ _HOMES = (
 _MODULES = (
     "plugnplay meeting pool aio aio_plugnplay aio_meeting aio_pool aio_bridge aio_counted"
     " aio_closing aio_extended awaited channel buffered counted extended alternative wait within"
-    " timers closing virtual guards bridge isr streams adapters aio_adapters"
+    " timers closing virtual guards bridge isr streams adapters aio_adapters watch"
 )
 
 

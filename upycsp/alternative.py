@@ -107,7 +107,10 @@ class Alternative(Choice):
 
     def end(self, chain):
         """Who waits is to end by poison; it is put before a chain of those to be woken."""
-        self._enabled.append(_Poison)
+        try:
+            self._enabled.append(_Poison)
+        except MemoryError:
+            return chain  # it is asked again soon
         self._decide(0)
         party = self.party()
         party.next = chain

@@ -12,7 +12,7 @@ looks every 10 ms while a thread waits.
 It knows nothing of tasks: upycsp.bridge adds them.
 """
 
-from cspcore.buffered import OPEN, BaseBufferedChannel
+from cspcore.buffered import MOST, OPEN, BaseBufferedChannel
 from cspcore.channel import DEAD, DRAINED, GIVEN, READ
 from cspcore.isr import Ring
 from upycsp.buffered import BufferedChannel
@@ -40,6 +40,8 @@ class InterruptChannel(BufferedChannel):
     def __init__(self, name="", capacity=0, isr=0):
         if isr < 0:
             raise ValueError("a number of values is not negative")
+        if isr > MOST:
+            raise ValueError("a number of values is not larger than any memory")
         self.isr = isr
         self.lost = 0  # values that came from interrupts and found no room
         self._left = Ring(isr)

@@ -14,11 +14,10 @@ from _thread import get_ident
 
 from uthreading import kept
 from uthreading.report import report as report_exception
-from cspcore.channel import POISON, READ, WAITING, Offer, const, end_before, forget
-from cspcore.choice import Choice, End, WriteGuard
-from cspcore.errors import DeadlockError, PoisonException
+from cspcore.channel import POISON, READ, WAITING, Offer, const
+from cspcore.choice import End, WriteGuard
+from cspcore.errors import PoisonException
 from cspcore.group import Group
-from cspcore.names import report
 from cspcore.process import (
     FAILED,
     SHORT,
@@ -31,10 +30,7 @@ from cspcore.process import (
     maker,
     unchanged,
 )
-from upycsp import wait
-from upycsp.wait import Given, load_all, lock, offers, own, wake_chain
-
-_WATCH_MS = 500
+from upycsp.wait import Given, load, load_all, lock, offers, own, wake_chain
 
 _GUARDS = const(-0x10000)  # Parallel.left before it is started, if it has write guards alone
 _MIXED = const(-0x10001)  # the same, if it has others
@@ -51,7 +47,6 @@ _alive = Ring()
 _runs = []
 _failures = Failures()
 _loaded = False  # whether all of upycsp is
-_watches = False  # whether the watchdog's thread is there
 
 
 def _unrun():
@@ -236,6 +231,7 @@ class Parallel(Group, Runnable):
 
     _as_process = staticmethod(as_process)
     deadlock = None
+    within = None  # the innermost run that its processes belong to
 
     def __init__(self, *members):
         self.members = members
@@ -384,6 +380,8 @@ class Parallel(Group, Runnable):
         if self.left != _MIXED:
             return self
         self._me = me
+        if self.within is None and me.runs is not None:
+            self.within = me.runs._group.within
         self.exception = None  # at a member's end there may be no memory to make these attributes
         self._short = False
         n = 1  # itself, so that nobody wakes it before it waits
@@ -495,6 +493,7 @@ class Sequence(Runnable):
     """
 
     _as_process = staticmethod(as_process)
+    within = None  # as a Parallel's
 
     def __init__(self, *members):
         self._members = [self._as_process(m) for m in members]
@@ -513,6 +512,7 @@ class Sequence(Runnable):
         try:
             with lock:
                 me = own()
+                self.within = me.runs._group.within
                 for m in members:
                     m.claim(self)
             for m in members:
@@ -543,9 +543,13 @@ class Spawn:
         self._exception = None
         self._short = False
         self.later = None  # of the handles whose process has failed: the next one
+        self.within = None  # as a Parallel's, until nobody need know
         self._process = p = self._as_process(p)
         with lock:
             p.claim(self)
+            me = offers.get(get_ident())
+            if me is not None and me.runs is not None:
+                self.within = me.runs._group.within
         failed = p.start()
         if failed is not None:
             raise failed
@@ -563,6 +567,7 @@ class Spawn:
             if self._ended:
                 if self._exception is not None:
                     _failures.forget(self)
+                    self.within = None
             else:
                 me = own()
                 me.on = self
@@ -594,8 +599,9 @@ class Spawn:
         if er is not None and not self._asked and p._me is not None:
             if _runs:
                 _failures.note(self)
-            else:
-                report_exception(er, None)
+                return chain
+            report_exception(er, None)
+        self.within = None
         return chain
 
     def _interrupted(self, me):
@@ -628,229 +634,12 @@ def run(*processes, clock=None):
 
 
 def runner(clock):
-    """What runs a Parallel by a clock, or without one as `run_group`."""
+    """What runs a Parallel by a clock, or without one as watch.run_group."""
     if clock is None:
-        return run_group
+        return load("upycsp.watch").run_group  # not later, when there may be no memory for it
     if not hasattr(clock, "run_group"):
         raise TypeError("the clock is no VirtualClock of this library")
     return clock.run_group
 
 
 run_CSP = CSP = run
-
-
-def run_group(group, processes):
-    """Run a Parallel of processes under the watchdog; one's result, or the list of several's."""
-    if not processes:
-        raise ValueError("run needs at least one process")
-    h = None
-    group.deadlock = None  # the attribute: later there may be no memory to make it
-    with lock:
-        _runs.append(group)
-    try:
-        _start_watch()
-        try:
-            results = group.wait_all()
-        except (KeyboardInterrupt, SystemExit):
-            if get_ident() == kept.main_ident:
-                _abandon()
-            raise
-        except BaseException:
-            if group.deadlock is None:
-                raise
-    finally:
-        with lock:
-            _runs.remove(group)
-            if not _runs:
-                forget()
-                h = _failures.first
-                _failures.clear()
-    if group.deadlock is not None:
-        raise DeadlockError(group.deadlock)
-    if h is not None:
-        raise h._raised()
-    return results if len(processes) > 1 else results[0]
-
-
-# The watchdog (rule 12)
-
-
-def _start_watch():
-    global _watches
-    if not kept.may_block():
-        wait.look = _look  # on a board the main thread looks, between its slices of sleep
-        return
-    with lock:
-        needed = not _watches
-        _watches = True
-    if needed:
-        try:
-            kept.start(_watch)
-        except (RuntimeError, MemoryError):
-            _watches = False  # a deadlock will not be reported; the network may still run
-
-
-def _watch():
-    global _watches
-    while True:
-        kept.sleep_ms(_WATCH_MS)
-        with lock:
-            if not _runs:
-                _watches = False
-                return
-        _look()
-
-
-def _look():
-    try:
-        with lock:
-            chain = _find_deadlock() if _runs else None
-    except MemoryError:
-        return  # it can't tell: as good as a network that still runs
-    wake_chain(chain)
-
-
-def _find_deadlock():
-    # Under lock. Poisons what waits if nothing else can go on; whom to wake.
-    # It keeps no list: there may be no memory, where one has died for want of it.
-    found = 0
-    failed = False  # an exception waits for the others: the deadlock is only its consequence
-    for group in _runs:
-        failed = failed or group.exception is not None
-    p = _alive.oldest()
-    while p is not _alive:
-        me = p._me
-        n = _count_offers(me)
-        if n is None:
-            return None
-        found += n
-        failed = failed or isinstance(me.on, Parallel) and me.on.exception is not None
-        p = p._newer
-    if not found or _threads_run():
-        return None
-    if not failed:
-        text = _report()
-        for group in _runs:
-            group.deadlock = group.deadlock or text
-    return _end_all_waits()
-
-
-def _end_all_waits():
-    # Poison the channels that processes wait on; whom to wake. What poison of one ends waits for
-    # others no more, so all are noted first, if there is memory for that.
-    chain = None
-    try:
-        waits = [o for p in _alive.each() for o in _offers_of(p._me)]
-    except MemoryError:
-        p = _alive.oldest()
-        while p is not _alive:
-            chain = _end_waits(p._me, chain)
-            p = p._newer
-        return chain
-    for o in waits:
-        chain = end_before(o.channel, chain)
-    return chain
-
-
-def _report():
-    try:
-        waits = [(p._me.runs, _offers_of(p._me)) for p in _alive.each()]
-        return report([w for w in waits if w[1]])
-    except MemoryError:
-        return "all processes wait; too little memory is left to tell where"
-
-
-def _end_waits(me, chain):
-    # Poison the channels that a thread waits on; whom to wake is put before chain.
-    on = me.on
-    if on is None:
-        return end_before(me.channel, chain) if me.waits() else chain
-    for o in _wishes(on):
-        if isinstance(o, Offer) and o.alt is on:
-            chain = end_before(o.channel, chain)
-    return chain
-
-
-def _wishes(on):
-    # Where a Parallel, an Alternative or an extended read keeps its offers.
-    if isinstance(on, Parallel):
-        return on.members
-    return getattr(on, "_offers", ())
-
-
-def _count_offers(me):
-    # How many offers a thread waits with; None if it may be running, or others may meet them.
-    if me is None:
-        return None
-    on = me.on
-    if on is None:
-        return 1 if me.waits() and not me.channel.external else None
-    if isinstance(on, Choice) and on._own > 0 and on.hears_others():
-        return None
-    n = 0
-    for o in _wishes(on):
-        if isinstance(o, Offer) and o.alt is on:
-            if o.channel.external:
-                return None
-            n += 1
-    return n
-
-
-def _offers_of(me):
-    # The offers that a thread waits with.
-    on = me.on
-    if on is None:
-        return [me] if me.waits() else []
-    return [o for o in _wishes(on) if isinstance(o, Offer) and o.alt is on]
-
-
-def _threads_run():
-    # Whether a thread that is no process runs outside of our operations.
-    if _count_offers(offers.get(kept.main_ident)) is None:
-        return True
-    with kept.lock:
-        for t in kept.alive:
-            if _count_offers(offers.get(t.ident)) is None:
-                return True
-    return False
-
-
-def _withdraw_own():
-    # The interrupt may have come between the moment when the main thread's offer was queued and
-    # its wait.
-    with lock:
-        me = offers.get(kept.main_ident)
-        if me is None:
-            return
-        on = me.on
-        if isinstance(on, Choice) and on.waits:
-            on.withdraw()
-            on.disable_all()
-            on._me = None
-        elif isinstance(on, Parallel):
-            on.left = -1
-        elif isinstance(on, Offer):  # an extended read
-            if on.is_queued():
-                on.channel.withdraw(on)
-        elif on is None and me.waits():
-            me.channel.withdraw(me)
-        me.on = None
-        me.retire()
-
-
-def _abandon():
-    # After an interrupt: poison whatever waits, for up to half a second; the rest stays behind.
-    _withdraw_own()
-    for _ in range(50):
-        chain = None
-        with lock:
-            for p in _alive.each():
-                if p._me is not None:
-                    chain = _end_waits(p._me, chain)
-                    on = p._me.on
-                    if isinstance(on, Choice) and on.waits:
-                        chain = on.end(chain)
-            if _alive.is_empty():
-                return
-        wake_chain(chain)
-        kept.sleep_ms(10)

@@ -22,7 +22,7 @@ from _thread import allocate_lock
 from uthreading.clock import FAR_MS, Alarm, ticks_add, ticks_ms
 from uthreading.report import report
 from upycsp import process as _load  # noqa: F401
-from upycsp import timers
+from upycsp import timers, watch
 from upycsp.alternative import Alternative
 from upycsp.wait import lock, own
 
@@ -38,8 +38,8 @@ _start = Process.start
 _enter = Process._enter
 _tell = Process._tell
 _arm = Alternative.arm
-_look = _process._look
-_abandon = _process._abandon
+_look = watch._look
+_abandon = watch._abandon
 
 
 class VirtualClock:
@@ -57,11 +57,11 @@ class VirtualClock:
         return self._ticks
 
     def run_group(self, group, processes):
-        """As process.run_group, by this clock."""
+        """As watch.run_group, by this clock."""
         turns = Turns(self)
         try:
             _begin(turns)
-            return _process.run_group(group, processes)
+            return watch.run_group(group, processes)
         finally:
             try:
                 _end(turns)
@@ -97,8 +97,8 @@ def _begin(turns):
         Process._enter = _enter_by_turns
         Process._tell = _tell_by_turns
         Alternative.arm = _arm_virtual
-        _process._look = _look_and_nudge
-        _process._abandon = _end_and_abandon
+        watch._look = _look_and_nudge
+        watch._abandon = _end_and_abandon
 
 
 def _end(turns):
@@ -107,8 +107,8 @@ def _end(turns):
         if turns.place is not None:
             turns.place.restore()
         if _turns is turns:
-            _process._abandon = _abandon
-            _process._look = _look
+            watch._abandon = _abandon
+            watch._look = _look
             Alternative.arm = _arm
             Process._tell = _tell
             Process._enter = _enter

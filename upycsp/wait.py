@@ -25,7 +25,8 @@ lock = allocate_lock()
 _loading = allocate_lock()
 _loader = None  # the ident of the thread that holds it
 # What has no name among upycsp's.
-LATE = ("cspcore.masked", "upycsp.counted", "upycsp.extended", "upycsp.guards")
+LATE = ("cspcore.masked", "upycsp.counted", "upycsp.extended", "upycsp.guards",
+        "upycsp.watch")
 offers = {}  # ident -> the thread's own offer; guarded by lock
 
 

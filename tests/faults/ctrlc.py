@@ -38,7 +38,7 @@ else:
 
     if "poll" in HOW:
         kept.poll_in_main(True)
-    module = sys.modules["upycsp.process"]
+    module = sys.modules["upycsp.watch"]
     plain_abandon = module._abandon
     plain_sleep_ms = kept.sleep_ms
     abandons = [False]

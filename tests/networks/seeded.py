@@ -12,9 +12,11 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 
 from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
 
+import commands  # noqa: E402
 from harness.interpreters import ROOT  # noqa: E402
 from networks import generate, runner  # noqa: E402
 
@@ -104,17 +106,17 @@ FAULTS = {
         "    if child.exception is None and not expired:\n",
     ),
     "a timer counts as a deadlock": (
-        "upycsp", "upycsp/process.py",
+        "upycsp", "upycsp/watch.py",
         "    if isinstance(on, Choice) and on._own > 0 and on.hears_others():\n",
         "    if False:\n",
     ),
     "the watchdog overlooks a thread that runs": (
-        "upycsp", "upycsp/process.py",
+        "upycsp", "upycsp/watch.py",
         "        return 1 if me.waits() and not me.channel.external else None\n",
         "        return 1 if me.waits() and not me.channel.external else 0\n",
     ),
     "a deadlock is not found": (
-        "upycsp", "upycsp/process.py", "        chain = _find_deadlock() if _runs else None\n",
+        "upycsp", "upycsp/watch.py", "        chain = _find_deadlock() if _runs else None\n",
         "        chain = None\n",
     ),
     "a wake is lost": (
@@ -208,4 +210,4 @@ def main(words):
 
 if __name__ == "__main__":
     runner.LIMIT = 6
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(commands.ended(main, sys.argv[1:]))

@@ -14,6 +14,7 @@ if THREADS:
     import uthreading
     from uthreading import kept
     from upycsp import wait as _wait
+    from upycsp import watch as _watch
 
     plain = sys.modules["upycsp.process"]
 else:
@@ -25,7 +26,7 @@ else:
 def settle():
     """Let the threads of what has ended fall idle."""
     if THREADS:
-        until_blocking(lambda: kept.counts()[1] <= (1 if plain._watches else 0))
+        until_blocking(lambda: kept.counts()[1] <= (1 if _watch._watches else 0))
         # A thread counts as idle a moment before its process leaves the list.
         until_blocking(plain._alive.is_empty)
         # And what ends still holds the lock then.

@@ -226,6 +226,21 @@ def idle(*channels):
     return True
 
 
+def listen():
+    """A listening socket of this machine, and its port."""
+    import socket
+
+    for port in range(47100, 47200):
+        s = socket.socket()
+        try:
+            s.bind(socket.getaddrinfo("127.0.0.1", port)[0][-1])
+            s.listen(1)
+            return s, port
+        except OSError:
+            s.close()
+    skip("no port to listen on")
+
+
 # Processes with one operation each; poisoned, they end normally, so that they propagate nothing
 
 

@@ -1,5 +1,7 @@
 """Rule 11: bad use raises at once, with one short sentence, and leaves nothing behind."""
 
+import sys
+
 import csp
 
 from rules_support import (
@@ -108,6 +110,15 @@ async def test_a_negative_capacity_is_a_value_error():
         assert sentence(e.value)
         with raises(ValueError):
             csp.BufferedChannel("c", capacity=capacity)
+
+
+async def test_a_capacity_that_no_memory_has_is_a_value_error():
+    for capacity in ((sys.maxsize >> 3) + 1, (sys.maxsize + 1) >> 2, sys.maxsize, 10**25):
+        with raises(ValueError) as e:
+            csp.BufferedChannel("c", capacity)
+        assert str(e.value) == "a capacity is not larger than any memory"
+        with raises(ValueError):
+            csp.BufferedChannel("c", capacity, overflow="keep_newest")
 
 
 async def test_a_capacity_that_is_no_whole_number_is_a_type_error():

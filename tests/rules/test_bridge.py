@@ -567,6 +567,8 @@ async def test_bad_use_is_told_at_once():
     for make in (
         lambda: Bridge("b", capacity=-1),
         lambda: Bridge("b", isr=-1),
+        lambda: Bridge("b", capacity=10**25),
+        lambda: Bridge("b", isr=10**25),
     ):
         with raises(ValueError) as e:
             make()

@@ -32,8 +32,9 @@ async def test_select_prefers_the_earlier_of_two_ready_guards():
     (wa,) = await waiting_writers(a, ("of a",))
     (wb,) = await waiting_writers(b, ("of b",))
     assert await csp.Alternative(b.read, a.read).select() == (b.read, "of b")
+    await until(wb.done)
     await settle()
-    assert wb.done() and not wa.done()
+    assert not wa.done()
     a.verify()
     assert a.queue_len() == 1 and b.queue_len() == 0
     assert await csp.Alternative(b.read, a.read).select() == (a.read, "of a")

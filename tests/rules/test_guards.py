@@ -109,6 +109,22 @@ async def test_schedule_chooses_the_guard_with_its_value():
     assert log.items().count(("disable", "other")) == 1
 
 
+async def test_schedule_is_false_for_what_is_a_channels_or_no_guard_of_it():
+    log = Log()
+    a, b = csp.Channel("a"), csp.BufferedChannel("b", 1)
+    await b.write("full")
+    g = Logged("g", log)
+    w = b.write.alt_pending_write("lost")
+    h = await posted(a, choose(a.read, g, w), 1)
+    for other in (a.read, w, b.write, csp.Skip(), None):
+        assert not g.alt.schedule(other, "wrong")
+    assert (a.queue_len(), b.queue_len()) == (1, 2)
+    await a.write("v")
+    assert await join(h) == (a.read, "v")
+    assert idle(a)
+    assert await b.read() == "full" and idle(b)
+
+
 async def test_schedule_is_false_when_the_alternative_is_decided_already():
     log = Log()
     ch = csp.Channel("c")

@@ -1,6 +1,7 @@
 """Rule 8 where buffers overflow and ends are counted: what is given back, by whom, to whom."""
 
 import csp
+import ufuture
 
 from rules_support import asyncio, idle, join, raises, sleep_ms, until, waiting_readers
 
@@ -12,17 +13,25 @@ WAYS = ("keep_oldest", "keep_newest")
 async def given_back(overflow, values, capacity=2):
     """A channel with the values given back, and nothing else."""
     ch = csp.BufferedChannel("c", capacity, overflow)
-    readers = await waiting_readers(ch, len(values))
+    loop = asyncio.get_event_loop()
+    # Tasks: a process that is cancelled poisons its end.
+    readers = [loop.create_task(task_that_reads(ch.read)) for _ in values]
+    await until(lambda: ch.queue_len() == len(values))
     for v in values:
         assert await ch.write(v) == 0
-    for h in readers:
-        h.cancel()
+    for task in readers:
+        task.cancel()
     assert ch.queue_len() == len(values)
     ch.verify()
-    for h in readers:
+    for task in readers:
         with raises(asyncio.CancelledError):
-            await join(h)
+            await task
+    assert ch.queue_len() == len(values) and not ch.poisoned
     return ch
+
+
+async def task_that_reads(cin):
+    return await cin()
 
 
 async def test_given_back_values_take_no_room_and_are_not_dropped():
@@ -254,3 +263,42 @@ async def test_a_cancel_within_a_block_poisons_its_end():
 async def blocks(ch):
     with ch.writer() as cout:
         await cout(1)
+
+
+# Deep inside
+
+
+@csp.process(propagate=False)
+async def deep(n, cin):
+    return await (csp.Parallel(deep(n - 1, cin), nothing()) if n else cin())
+
+
+@csp.process
+async def nothing():
+    pass
+
+
+async def deep_in_gathers(n, cin):
+    return await (ufuture.gather(deep_in_gathers(n - 1, cin), nothing()) if n else cin())
+
+
+async def test_a_cancel_reaches_at_once_who_waits_far_inside():
+    for body in (deep, deep_in_gathers):
+        for n in (4, 5, 6, 7, 12, 300):
+            for paired in (False, True):
+                ch = csp.Channel("c")
+
+                async def waits():
+                    await body(n, ch.read)
+
+                t = asyncio.get_event_loop().create_task(waits())
+                await until(lambda: ch.queue_len() == 1)
+                if paired:
+                    await ch.write("v")
+                t.cancel()
+                assert ch.queue_len() == int(paired)
+                with raises(asyncio.CancelledError):
+                    await t
+                if paired:
+                    assert await ch.read() == "v"
+                assert idle(ch)

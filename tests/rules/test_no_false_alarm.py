@@ -16,6 +16,7 @@ from rules_support import (
     asyncio,
     block_ms,
     join,
+    listen,
     par,
     skip,
     sleep_ms,
@@ -281,20 +282,6 @@ def test_a_stream_may_still_bring_something():
 async def reads_what_the_network_brings():
     a = csp.Channel("a")
     return await par(reads(a.read), writes_a_line(a.write))
-
-
-def listen():
-    import socket
-
-    for port in range(47100, 47200):
-        s = socket.socket()
-        try:
-            s.bind(socket.getaddrinfo("127.0.0.1", port)[0][-1])
-            s.listen(1)
-            return s, port
-        except OSError:
-            s.close()
-    skip("no port to listen on")
 
 
 def say_hello_late(s):

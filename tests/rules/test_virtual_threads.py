@@ -42,7 +42,7 @@ async def sleeps(log, clock, ms):
 
 
 def nothing_is_exchanged():
-    usual = core._look, core.Process.start, csp.timers.engine.ticks_ms
+    usual = virtual.watch._look, core.Process.start, csp.timers.engine.ticks_ms
     return usual == (virtual._look, virtual._start, virtual.ticks_ms) and virtual._turns is None
 
 

@@ -14,22 +14,44 @@ import os
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, TESTS)
+sys.path.append(os.path.join(os.path.dirname(TESTS), "tools"))
 
+import commands  # noqa: E402
 from schedules import faults  # noqa: E402
+
+
+def as_switches(text):
+    if text == "none":
+        return []
+    try:
+        return [(int(step), int(ident)) for step, ident in [s.split(":") for s in text.split(",")]]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            "takes what a failure has printed, not {!r}".format(text))
+
 
 arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 arguments.add_argument("programs", nargs="*", default=[])
-arguments.add_argument("--bound", type=int, help="pre-emptions, in place of the program's")
+arguments.add_argument("--bound", type=commands.whole(0),
+                       help="pre-emptions, in place of the program's")
 arguments.add_argument("--lines", action="store_true", help="points between lines, too")
-more = int(os.environ.get("SCHEDULES", "1"))
-arguments.add_argument("--more", type=int, default=more, help="times as many by chance")
-arguments.add_argument("--most", type=int, help="schedules of one depth-first search")
-arguments.add_argument("--replay", help="a schedule, as a failure has printed it")
+arguments.add_argument("--more", type=commands.whole(0), default=os.environ.get("SCHEDULES", "1"),
+                       help="times as many by chance")
+arguments.add_argument("--most", type=commands.whole(1),
+                       help="schedules of one depth-first search")
+arguments.add_argument("--replay", type=as_switches,
+                       help="a schedule, as a failure has printed it")
 arguments.add_argument("--fault", help="a fault of faults.py to be seeded")
 arguments.add_argument("--verbose", action="store_true", help="with --replay: all points")
 args = arguments.parse_args()
+if args.replay is not None and len(args.programs) != 1:
+    arguments.error("--replay is for one program")
 if args.fault:
+    if args.fault not in faults.FAULTS:
+        arguments.error("no fault {!r}; there are: {}".format(
+            args.fault, "; ".join(faults.FAULTS)))
     faults.seed(args.fault)  # before the library is loaded
 
 from schedules import world  # noqa: E402
@@ -57,12 +79,6 @@ def command(program, switches):
 
 def as_text(switches):
     return ",".join(["%d:%d" % s for s in switches]) or "none"
-
-
-def as_switches(text):
-    if text == "none":
-        return []
-    return [tuple([int(n) for n in s.split(":")]) for s in text.split(",")]
 
 
 def attempt(program, strategy, known, how):
@@ -142,9 +158,12 @@ def main():
     if args.lines:
         folders = [os.path.join(world.ROOT, name) + os.sep for name in world.OWN]
         world.scheduler.trace_lines(tuple(folders))
+    for name in args.programs:
+        if name not in PROGRAMS:
+            arguments.error("no program {!r}; there are: {}".format(name, " ".join(PROGRAMS)))
     chosen = [PROGRAMS[name] for name in args.programs or PROGRAMS]
-    if args.replay:
-        return replay(chosen[0], as_switches(args.replay))
+    if args.replay is not None:
+        return replay(chosen[0], args.replay)
     total = 0
     try:
         for p in chosen:
@@ -157,4 +176,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.ended(main))

@@ -20,6 +20,7 @@ COUNTED = "upycsp.counted"
 ALTERNATIVE = "upycsp.alternative"
 PROCESS = "upycsp.process"
 WAIT = "upycsp.wait"
+WATCH = "upycsp.watch"
 KEPT = "uthreading.kept"
 MEETING = "cspcore.meeting"
 EXTENDED = "upycsp.extended"
@@ -284,19 +285,19 @@ FAULTS = {
     ),
     "the watchdog overlooks timers": (
         "no_deadlock_while_a_timer_runs",
-        PROCESS,
+        WATCH,
         "    if isinstance(on, Choice) and on._own > 0 and on.hears_others():\n",
         "    if False:\n",
     ),
     "the watchdog overlooks threads": (
         "no_deadlock_where_others_write_by_a_thread",
-        PROCESS,
-        "    if not found or _threads_run():\n",
-        "    if not found:\n",
+        WATCH,
+        "    if not _all_wait() or _threads_run():\n",
+        "    if not _all_wait():\n",
     ),
     "the watchdog sees nothing": (
         "deadlock_blocks",
-        PROCESS,
+        WATCH,
         "        chain = _find_deadlock() if _runs else None\n",
         "        chain = None\n",
     ),

@@ -2,7 +2,7 @@
 
 import upycsp
 from schedules.programs import family, program
-from schedules.world import kept, processes, scheduler
+from schedules.world import kept, scheduler, watch
 from upycsp import DeadlockError, Parallel, PoisonException, Sequence, Spawn, run
 
 CIN = ("read", "a")
@@ -197,7 +197,7 @@ def spawn_that_fails_unasked(w):
 def failure_beside_a_neighbour(w, polls):
     kept.poll_in_main(polls)
     if not polls:
-        processes._watches = True  # nobody helps: no watchdog is started
+        watch._watches = True  # nobody helps: no watchdog is started
     w.channel()
 
     def fails(p):

@@ -3,7 +3,7 @@
 import upycsp
 from schedules.programs import family, program
 from schedules.programs_processes import raised
-from schedules.world import kept, processes, scheduler, virtual
+from schedules.world import kept, scheduler, virtual, watch
 from upycsp import DeadlockError, Spawn, run
 
 
@@ -21,7 +21,7 @@ def sleeper(w, clock, log, name, *times):
 
 
 def new_clock():
-    processes._watches = True  # nobody helps: no watchdog is started
+    watch._watches = True  # nobody helps: no watchdog is started
     return virtual.VirtualClock()
 
 

@@ -12,6 +12,7 @@ are asyncio's own order without a cancellation. Deterministic: the same list is 
 
 import argparse
 import pathlib
+import re
 import sys
 import time
 import warnings
@@ -21,6 +22,9 @@ for place in str(ROOT), str(ROOT / "tests" / "schedules"):
     if place not in sys.path:
         sys.path.insert(0, place)
 
+sys.path.append(str(ROOT / "tools"))
+
+import commands  # noqa: E402
 from tasks_check import Failure  # noqa: E402
 from tasks_decisions import Decisions, given, text  # noqa: E402
 from tasks_loop import Schedule  # noqa: E402
@@ -110,17 +114,28 @@ def plain(events):
     return kept
 
 
+def _decisions(words):
+    try:
+        return given(words)
+    except ValueError:
+        raise argparse.ArgumentTypeError("takes numbers with commas, not {!r}".format(words))
+
+
 def main():
     p = argparse.ArgumentParser(usage=__doc__)
     p.add_argument("programs", nargs="*")
-    p.add_argument("--decisions", default="")
+    p.add_argument("--decisions", type=_decisions, default="")
     p.add_argument("--seed", type=int)
-    p.add_argument("--times", type=int, default=1)
+    p.add_argument("--times", type=commands.whole(1), default=1)
     args = p.parse_args()
+    for name in args.programs:
+        if name not in PROGRAMS and re.fullmatch("random:[0-9]+", name) is None:
+            p.error("no program {!r}; there are: random:NUMBER {}".format(
+                name, " ".join(PROGRAMS)))
     warnings.filterwarnings("ignore", "coroutine .* was never awaited")
     if args.decisions or args.seed is not None:
         for name in args.programs:
-            print(text(run(name, Decisions(given(args.decisions), args.seed))))
+            print(text(run(name, Decisions(args.decisions, args.seed))))
         return
     total = 0
     begun = time.process_time()
@@ -136,4 +151,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(commands.ended(main))

@@ -6,11 +6,12 @@ hand. SCHEDULES=10 in the environment: ten times what that runs.
 """
 
 import contextlib
-import os
 import pathlib
 import sys
 
 import pytest
+
+from harness import amounts
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -21,7 +22,7 @@ from tasks_decisions import Decisions, Misfit, given  # noqa: E402
 from tasks_faults import FAULTS  # noqa: E402
 from tasks_programs import MANY, PROGRAMS  # noqa: E402
 
-TIMES = float(os.environ.get("SCHEDULES", "0.5"))
+TIMES = amounts.number("SCHEDULES", 0) or 0.5
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 FAULTY = [(fault.__name__, program) for fault in FAULTS for program in FAULTS[fault]]
 

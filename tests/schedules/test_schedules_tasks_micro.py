@@ -3,21 +3,20 @@
 micro_tasks tells what a schedule decides there. SCHEDULES=10: ten times as many.
 """
 
-import os
 import pathlib
 import subprocess
 import sys
 
 import pytest
 
-from harness import interpreters
+from harness import amounts, interpreters
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import tasks  # noqa: E402, F401  (finds the library)
 from tasks_faults import FAULTS  # noqa: E402
 
-TIMES = int(os.environ.get("SCHEDULES", "1"))
+TIMES = amounts.number("SCHEDULES", 1)
 
 
 def micropython(*words):

@@ -32,7 +32,7 @@ import upycsp  # noqa: E402
 uthreading._load_all()
 from uthreading import clock, kept, thread  # noqa: E402
 from upycsp import aio, channel, counted, extended, meeting, plugnplay  # noqa: E402, F401
-from upycsp import closing, virtual, wait  # noqa: E402, F401
+from upycsp import closing, virtual, wait, watch  # noqa: E402, F401
 
 wait.load_all()
 from cspcore import verify  # noqa: E402, F401
