@@ -5,7 +5,7 @@
     micropython main.py quick                       # everything, in small sizes
 
 Exit status: 1 if a result is wrong or the sizes do not fit the machine, 2 for an unknown run, key
-or value.
+or value, 141 if nobody reads on what it prints.
 """
 
 import gc
@@ -101,6 +101,8 @@ def _run(name, libraries, values):
             return str(e)
         if "thread" in str(e) and isinstance(e, (OSError, RuntimeError)):
             return str(e)
+        if kind == "ValueError" and str(e).startswith("a capacity "):
+            return str(e)
         raise
     finally:
         gc.enable()  # it is off while bytes are counted
@@ -165,8 +167,25 @@ def main(arguments):
     return 0
 
 
+def _program(arguments):
+    # main, of which somebody reads only the beginning: `main.py quick | head -1`.
+    try:
+        status = main(arguments)
+        if hasattr(sys.stdout, "flush"):
+            sys.stdout.flush()
+        return status
+    except OSError as e:
+        if e.args[:1] != (32,):  # EPIPE, which MicroPython's errno does not name
+            raise
+    import os
+
+    if hasattr(os, "_exit"):
+        os._exit(141)  # without a complaint about what is still in the buffer
+    return 141
+
+
 if __name__ == "__main__":
-    _status = main(sys.argv[1:] if config.ON_PC else [])
+    _status = _program(sys.argv[1:]) if config.ON_PC else main([])
     # A SystemExit would make a board start main.py again.
     if _status and config.ON_PC:
         sys.exit(_status)

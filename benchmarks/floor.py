@@ -3,7 +3,9 @@
 floor: a read and a write are at least a generator each, and one of them waits, so that it is
 resumed through two levels, the process's and its own. asyncio-switch: from one task of asyncio to
 another, which is what a communication through asyncio's own queue takes at least. lock-handoff:
-from one thread to another through a lock.
+from one thread to another through a lock, and back. lock-ring: the same round a ring of as many
+threads as CommsTime has processes; a network of threads that wait for one another in turn takes
+no less, because each hand-over wakes a thread that sleeps.
 """
 
 try:
@@ -58,32 +60,50 @@ def switches(n, meter):
     asyncio.run(_two_tasks(n, meter))
 
 
-def _partner(mine, other, n, ended):
+_RING = 4   # threads: as many as CommsTime has processes
+
+
+def _passes_on(mine, other, n, ended):
     for _ in range(n):
         mine.acquire()
         other.release()
     ended.release()
 
 
-def handovers(n, meter):
-    """n times from one thread to the other, and back."""
+def _hand_round(threads, n, meter):
     import _thread
-    mine = _thread.allocate_lock()
-    other = _thread.allocate_lock()
-    ended = _thread.allocate_lock()
-    for lock in (mine, other, ended):
+    locks = []
+    for _ in range(2 * threads - 1):
+        lock = _thread.allocate_lock()
         lock.acquire()
-    _thread.start_new_thread(_partner, (other, mine, n, ended))
+        locks.append(lock)
+    ended = locks[threads:]
+    for i in range(1, threads):
+        _thread.start_new_thread(
+            _passes_on, (locks[i], locks[(i + 1) % threads], n, ended[i - 1]))
+    mine = locks[0]
+    other = locks[1]
     meter.start()
     for _ in range(n):
         other.release()
         mine.acquire()
-    meter.stop(2 * n)
-    ended.acquire()
+    meter.stop(threads * n)
+    for lock in ended:
+        lock.acquire()
+
+
+def handovers(n, meter):
+    """n times from one thread to another, and back."""
+    _hand_round(2, n, meter)
+
+
+def rounds(n, meter):
+    """n times round a ring of threads."""
+    _hand_round(_RING, n, meter)
 
 
 # The rows for each name that `lib` takes.
 BY_NAME = {
     "floor-asyncio": (("floor", resumes), ("asyncio-switch", switches)),
-    "floor-threads": (("lock-handoff", handovers),),
+    "floor-threads": (("lock-handoff", handovers), ("lock-ring", rounds)),
 }

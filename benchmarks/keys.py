@@ -27,6 +27,20 @@ _FORMS = {
     "prodcons": ("rendezvous", "buffered"),
     "bridge": ("rendezvous", "buffered", "flag", "queue"),
 }
+# What config.SIZES has to say for each run.
+_NEEDED = {
+    "commstime": "delta n idle runs",
+    "stressed_alt": "channels writers form selects at_most threads runs",
+    "queues": "queue sizes offers runs",
+    "waiting_queue": "future waiters n runs",
+    "spawn": "form at_once n runs",
+    "workers": "work n emitter workers runs",
+    "matmul": "size element workers runs",
+    "prodcons": "form shape others capacity n runs",
+    "latency": "what ms idle_ms n runs",
+    "memory": "n threads messages runs",
+    "bridge": "way form capacity n runs",
+}
 _NUMBERS = ("channels", "writers", "sizes", "waiters", "at_once", "workers")
 _YES_NO = ("samples", "bytes", "baselines")
 
@@ -61,7 +75,7 @@ def _numbers(key, text):
 
 def among(key, text, choices):
     """The list of names that a text has, each one of the choices."""
-    found = text.split(",")
+    found = str(text).split(",")
     for name in found:
         if name not in choices:
             raise Usage("no {} {!r}; there are: {}".format(key, name, " ".join(choices)))
@@ -101,14 +115,17 @@ def section():
 
 
 def sizes(run):
-    """The sizes of a run on this machine, in full."""
-    found = dict(config.SIZES[run])
+    """The sizes of a run on this machine, in full; raises Usage."""
+    found = dict(config.SIZES.get(run, {}))
     found.update(section().get(run, {}))
+    for key in _NEEDED[run].split():
+        if key not in found:
+            raise Usage("config.SIZES has no {!r} of {}".format(key, run))
     return found
 
 
 def of(run):
-    """The keys that a run takes, with their values if none are given."""
+    """The keys that a run takes, with their values if none are given; raises Usage."""
     found = {"samples": "no", "bytes": "yes"}
     if run not in WITHOUT_LIBRARY:
         found["lib"] = config.LIB if run in RUNS else "all"

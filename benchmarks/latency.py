@@ -150,8 +150,8 @@ def bodies(csp, loop):
 
 def _beside_a_network(csp, network, consumer, body, samples, sizes):
     # How many messages the network has passed meanwhile.
-    from benchmarks import commstime
-    channels, others = commstime.ring(csp, *network)
+    from benchmarks import commstime_network
+    channels, others = commstime_network.ring(csp, *network)
     quiet = csp.Channel("quiet")
     watch = Chrono()
     watch.start()
@@ -196,11 +196,11 @@ def _row(table, lib, api, what, sizes):
         prefix, successor, _ = plain.commstime(csp)
         delta = plain.commstime_deltas(csp)["seq"]
     else:
-        from benchmarks import commstime
+        from benchmarks import commstime_network
         loop = None if lib.endswith("upycsp") else _loop()
         consumer, by_name, waiter, idle = bodies(csp, loop)
-        prefix, successor, _ = commstime.bodies(csp)
-        delta = commstime.deltas(csp)["seq"]
+        prefix, successor, _ = commstime_network.bodies(csp)
+        delta = commstime_network.deltas(csp)["seq"]
     n = 1 if what == "idle" else sizes["n"]
     samples = Samples("latency {} {} {}".format(lib, api or "", what), n, sizes["runs"])
     messages = 0

@@ -45,7 +45,7 @@ def make(run, given):
         names = ("commstime", "queues", "waiting_queue", "stressed_alt")
     values = {}
     for name in names:
-        sizes = config.QUICK[name] if run == "quick" else keys.sizes(name)
+        sizes = config.QUICK.get(name, {}) if run == "quick" else keys.sizes(name)
         values[name] = keys.values(name, sizes, given)
     found = []
     for name in names:
@@ -63,8 +63,11 @@ def usage():
     """The lines that say what there is to run."""
     lines = ["runs: {} quick all".format(" ".join(RUNS)), "usage: main.py [run] [key=value ...]"]
     for name in RUNS:
-        lines.append("  {}: {}".format(name, " ".join(
-            ["{}={}".format(k, v) for k, v in sorted(keys.of(name).items())])))
+        try:
+            values = sorted(keys.of(name).items())
+        except Usage:  # what is to be told is that, or another is to be told first
+            continue
+        lines.append("  {}: {}".format(name, " ".join(["{}={}".format(k, v) for k, v in values])))
     return lines
 
 

@@ -360,7 +360,8 @@ def test_a_fair_choice_is_the_libraries_alone(port):
 def test_the_floors_are_rows_of_the_sequential_delta(port):
     rows, _ = rows_of(port, "commstime", "lib=floor-asyncio,floor-threads", "n=50", "runs=3")
     assert [(r["lib"], r["variant"]) for r in rows] == [
-        ("floor", "seq"), ("asyncio-switch", "seq"), ("lock-handoff", "seq")]
+        ("floor", "seq"), ("asyncio-switch", "seq"), ("lock-handoff", "seq"),
+        ("lock-ring", "seq")]
     for row in rows:
         assert row["bytes_per_op"] is None and row["us_max"] > 0
 

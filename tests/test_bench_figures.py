@@ -1,6 +1,7 @@
 """The table of figures: its sums, its marks, and that a quick one fills it."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -75,10 +76,28 @@ def test_a_quick_one_fills_the_table(tmp_path, monkeypatch, capsys):
     bench.main(["--quick", "--out", str(tmp_path)])
     result = json.loads((tmp_path / "bench.json").read_text())
     missing = [f[0] for f in result["figures"] if f[-1] is None]
-    # A heap of 128 KB may be too small for the benchmark beside the library.
-    assert [what for what in missing if "heaps of" not in what] == [
-        "two workers against one, upycsp: a matrix product"]
+    assert missing == ["two workers against one, upycsp: a matrix product"]
     assert result["missing"]["matmul"] == "matmul: no time for it"
     page = (tmp_path / "bench.md").read_text()
     assert "- matmul: matmul: no time for it\n" in page
+    assert "- CommsTime seq on all processors, of row lock-ring, " in page
     assert page in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words, heap, status, said", [
+    (("20", "3"), "2M", 0, 'RESULT {"bench": "commstime", '),
+    (("20",), "2M", 2, "bare takes two whole numbers from 1: n and runs\n"),
+    (("0", "x"), "2M", 2, "bare takes two whole numbers from 1: n and runs\n"),
+    (("20", "3"), "70K", 1, "bare: CommsTime does not fit this heap\n"),
+])
+def test_bare_tells_its_samples_or_why_there_are_none(words, heap, status, said):
+    if report_machine.find_micropython() is None:
+        pytest.skip("there is no micropython")
+    done = subprocess.run(
+        [*interpreters.command("micropython", heap), "-m", "benchmarks.bare", *words], cwd=ROOT,
+        env=interpreters.environment(), text=True, stdin=subprocess.DEVNULL, capture_output=True)
+    assert (done.returncode, done.stderr) == (status, "")
+    assert done.stdout.startswith(said)
+    if not status:
+        ((_, samples),) = report.parse(done.stdout)
+        assert len(samples) == 3 and min(samples) > 0

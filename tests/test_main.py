@@ -1,8 +1,14 @@
 """main.py and config.py: what they accept, and what they say to the rest."""
 
+import os
+import subprocess
+
+import config
 import pytest
 
-from test_bench import PORTS, ROOT, results, run
+from benchmarks import keys, plan
+from harness import interpreters
+from test_bench import PORTS, ROOT, command, results, run
 
 
 def _refused(port, *arguments):
@@ -114,6 +120,17 @@ def test_a_size_that_is_no_word_is_one_sentence(port, arguments):
 
 @pytest.mark.parametrize("port", PORTS)
 @pytest.mark.parametrize("arguments", (
+    ("prodcons", "lib=uapycsp", "n=4", "runs=1"), ("prodcons", "lib=upycsp", "n=4", "runs=1"),
+    ("bridge", "n=4", "runs=1"),
+))
+def test_a_capacity_that_no_memory_has_is_one_sentence(port, arguments):
+    status, _, errors = run(port, "main.py", *arguments, "capacity=" + "9" * 25)
+    assert (status, errors) == (
+        1, arguments[0] + ": a capacity is not larger than any memory\n")
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("arguments", (
     ("stressed_alt", "lib=thesis-upycsp", "form=fair"),
     ("commstime", "lib=floor-asyncio", "delta=par"),
     ("bridge", "way=interrupt", "form=flag"),
@@ -194,7 +211,8 @@ def test_quick_runs_everything():
         "commstime", "stressed_alt", "queues", "waiting_queue"}
     assert {row["lib"] for row in rows} == {
         "uapycsp", "upycsp", "thesis-uapycsp-rescheduling", "thesis-uapycsp-yielding",
-        "thesis-upycsp", "floor", "asyncio-switch", "lock-handoff", "deque", "list", "cspcore"}
+        "thesis-upycsp", "floor", "asyncio-switch", "lock-handoff", "lock-ring", "deque", "list",
+        "cspcore"}
 
 
 @pytest.mark.parametrize("heap", ("1500K", "3M"))
@@ -272,6 +290,76 @@ def test_baselines_in_config_may_be_words_as_on_the_command_line(tmp_path, basel
     assert (status, errors, len(results(output))) == (0, "", count)
 
 
+_CHANGED = """
+import sys
+sys.path[:0] = [{folder!r}, {root!r}]
+import main
+sys.exit(main.main({arguments!r}))
+"""
+
+
+def _changed(tmp_path, port, change, *arguments):
+    # main.py with a line at the end of config.py.
+    (tmp_path / "config.py").write_text((ROOT / "config.py").read_text() + change + "\n")
+    script = tmp_path / "changed.py"
+    script.write_text(_CHANGED.format(folder=str(tmp_path), root=str(ROOT), arguments=arguments))
+    return run(port, str(script))
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("change, arguments, said", (
+    ("del SIZES['commstime']['n']", ("commstime",), "config.SIZES has no 'n' of commstime"),
+    ("del SIZES['workers']['work']", ("workers",), "config.SIZES has no 'work' of workers"),
+    ("del SIZES['stressed_alt']['writers']", ("all",),
+     "config.SIZES has no 'writers' of stressed_alt"),
+    ("del SIZES['queues']", ("queues",), "config.SIZES has no 'queue' of queues"),
+    ("del SIZES['queues']", ("commstime", "n=0"), "n takes whole numbers from 1"),
+    ("SIZES['spawn']['n'] = None", ("spawn",), "n takes whole numbers from 1, not 'None'"),
+    ("LIB = None", (), "no lib 'None'; there are: "),
+    ("LIB = 5", ("commstime",), "no lib '5'; there are: "),
+    ("RUN = None", (), "no run None"),
+    ("ON_PC = False; BOARD = 'esp8266'", (), "no BOARD 'esp8266'; there are: "),
+))
+def test_a_mistake_in_config_is_named(tmp_path, port, change, arguments, said):
+    status, output, errors = _changed(tmp_path, port, change, *arguments)
+    assert (status, output) == (2, ""), errors
+    assert errors.startswith(said) and "Traceback" not in errors, errors
+
+
+def test_what_quick_lacks_in_config_is_that_of_the_whole_run(monkeypatch):
+    monkeypatch.delitem(config.QUICK, "queues")
+    monkeypatch.setitem(config.QUICK, "commstime", {"n": 7})
+    values = {name: found for name, _, found in plan.make("quick", {"lib": "uapycsp"})}
+    assert values["queues"]["offers"] == config.SIZES["queues"]["offers"]
+    assert values["commstime"]["n"] == 7
+    assert values["commstime"]["runs"] == config.SIZES["commstime"]["runs"]
+
+
+def test_the_sizes_that_a_run_needs_are_those_of_config():
+    for name in keys.RUNS:
+        assert sorted(keys._NEEDED[name].split()) == sorted(config.SIZES[name])
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("arguments", (
+    ("commstime", "lib=uapycsp", "n=5", "runs=1"),
+    ("commstime", "lib=upycsp", "n=5", "runs=1"),
+    ("waiting_queue", "lib=thesis-upycsp,uapycsp", "n=2", "runs=1"),
+    ("quick", "lib=upycsp"),
+    ("bridge", "way=interrupt", "form=flag"),
+))
+@pytest.mark.parametrize("both", (False, True))
+def test_who_reads_no_further_ends_it_quietly(port, arguments, both):
+    inlet, outlet = os.pipe()
+    os.close(inlet)
+    with open(outlet, "w") as nobody:
+        done = subprocess.run(
+            command(port) + ["main.py", *arguments], cwd=ROOT, env=interpreters.environment(),
+            stdin=subprocess.DEVNULL, stdout=nobody, text=True, timeout=240,
+            stderr=nobody if both else subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (141, None if both else "")
+
+
 _SECTION = """
 import sys
 sys.path.insert(0, {root!r})
@@ -291,7 +379,7 @@ if {wifi!r}:
     sys.modules["network"] = network
 else:
     sys.modules["network"] = None
-from benchmarks import keys
+from benchmarks import keys, plan
 status = main.main(["commstime", "lib=upycsp", "api=plain", "delta=seq", "n=5", "runs=1"])
 import uthreading
 print(sorted(keys.sizes("matmul").items()), uthreading.stack_size())
@@ -338,6 +426,7 @@ def test_the_section_of_a_board_is_that_of_its_heap_or_the_named_one(tmp_path, b
 def test_an_unknown_section_is_named(tmp_path):
     status, output, errors = _section(tmp_path, "micropython", "esp8266")
     assert errors.startswith("no BOARD 'esp8266'; there are: esp32 esp32-spiram esp32-wifi\n")
+    assert "Traceback" not in errors
 
 
 _CSP = """
@@ -369,7 +458,7 @@ else:
 @pytest.mark.parametrize("port", PORTS)
 @pytest.mark.parametrize("lib, said", (
     ("uapycsp", "uapycsp [None, 5]"), ("upycsp", "upycsp.aio [None, 5]"),
-    ("pycsp", "no library 'pycsp'"),
+    ("pycsp", "no library 'pycsp'"), (None, "no library None"),
 ))
 def test_csp_is_the_configured_library_and_is_awaited(tmp_path, port, lib, said):
     script = tmp_path / "which.py"

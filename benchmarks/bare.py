@@ -1,0 +1,63 @@
+"""CommsTime of uapycsp, delta seq, for heaps without room for main.py beside the library.
+
+    MICROPYPATH=.:.frozen .venv/bin/micropython -X heapsize=200K -m benchmarks.bare 5000 10
+
+The arguments are n and runs. Prints a RESULT and a SAMPLES line, as main.py does; where all is
+.mpy files, 128 KB are enough.
+"""
+
+import sys
+
+from benchmarks.chrono import Chrono
+from benchmarks.commstime_network import bodies, deltas, network
+
+
+class _Meter(Chrono):
+    # What the network's consumer calls.
+
+    warming = False
+
+    def __init__(self):
+        Chrono.__init__(self)
+        self.us = []
+
+    def stop(self, operations):
+        Chrono.stop(self)
+        self.us.append(self.read_us() / operations)
+        self.reset()
+
+    def fault(self):
+        raise RuntimeError("wrong result")
+
+
+def main(n, runs):
+    import uapycsp  # not before: a heap without room for it is told
+
+    meter = _Meter()
+    processes = bodies(uapycsp)
+    delta = deltas(uapycsp)["seq"]
+    for _ in range(runs):
+        uapycsp.run(*network(uapycsp, processes, delta, n, meter))
+    print('RESULT {"bench": "commstime", "lib": "uapycsp", "variant": "seq"}')
+    print("SAMPLES", meter.us)
+
+
+def _program(words):
+    # The exit status.
+    try:
+        n, runs = [int(word) for word in words]
+    except ValueError:
+        n = runs = 0
+    if n < 1 or runs < 1:
+        print("bare takes two whole numbers from 1: n and runs")
+        return 2
+    try:
+        main(n, runs)
+    except MemoryError:
+        print("bare: CommsTime does not fit this heap")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_program(sys.argv[1:]))
