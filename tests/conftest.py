@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from board.fixtures import module_board, switch_on  # noqa: F401
-from harness import collect, interpreters
+from harness import amounts, collect, interpreters
 
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -18,6 +18,9 @@ def pytest_configure(config):
         interpreters.packages()
     except FileNotFoundError as error:
         raise pytest.UsageError(str(error))
+    wrong = amounts.wrong()
+    if wrong:
+        raise pytest.UsageError(wrong)
 
 
 def pytest_pycollect_makemodule(module_path, parent):

@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import board_files  # noqa: E402
 import board_link  # noqa: E402
 import board_main  # noqa: E402
+import commands  # noqa: E402
 import firmware_images  # noqa: E402
 import firmware_mpy  # noqa: E402
 from board_link import Failed  # noqa: E402
@@ -150,7 +151,7 @@ def main(arguments=None):
     parser.add_argument("--offset", default="", help="of the filesystem in the flash")
     parser.add_argument("--size", default="", help="of the filesystem")
     parser.add_argument("--confirm", default="", help="yes: all files of the board may be erased")
-    parser.add_argument("--wait", type=float, default=board_link.SECONDS,
+    parser.add_argument("--wait", type=commands.seconds, default=board_link.SECONDS,
                         help="seconds that a board may take to answer")
     args = parser.parse_args(arguments)
     return board_main.ended(lambda: _write(args))
@@ -166,4 +167,4 @@ def _write(args):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.ended(main))

@@ -8,7 +8,6 @@ go to docs/results/boards, and stand beside those of the Unix port.
 """
 
 import argparse
-import contextlib
 import pathlib
 import re
 import sys
@@ -19,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import board_files  # noqa: E402
 import board_link  # noqa: E402
 import board_results  # noqa: E402
+import commands  # noqa: E402
 import firmware_mpy  # noqa: E402
 import report_machine  # noqa: E402
 from board_link import Failed, Lost, Raised  # noqa: E402
@@ -140,18 +140,23 @@ def settings(run, words):
         raise Failed("There is no run {}: RUN is one of {} quick all.".format(
             run, " ".join(keys.RUNS)))
     names = (run,) if run in keys.RUNS else board_results.PLOTTED
+    try:
+        return _settings(run, names, words)
+    except keys.Usage as e:
+        raise Failed("{}.".format(e))
+
+
+def _settings(run, names, words):
+    known = {name: keys.of(name) for name in names}
     found = {name: {} for name in names}
     for word in words:
         key, equals, text = word.partition("=")
-        takers = [name for name in names if key in keys.of(name) and key != "lib"]
+        takers = [name for name in names if key in known[name] and key != "lib"]
         if not equals or not takers:
             raise Failed("{} takes no {}: its keys are {}.".format(run, word, " ".join(sorted(
-                {key for name in names for key in keys.of(name)} - {"lib"}))))
+                {key for name in names for key in known[name]} - {"lib"}))))
         for name in takers:
-            try:
-                keys.value_of(key, text, name)
-            except keys.Usage as e:
-                raise Failed("{}.".format(e))
+            keys.value_of(key, text, name)
             found[name][key] = text
     return found
 
@@ -322,8 +327,9 @@ def main(arguments=None):
     parser.add_argument("--set", default="", help="other keys of the run: 'runs=5 delta=seq'")
     parser.add_argument("--board", default="", help="a section of config.py's BOARDS")
     parser.add_argument("--mpy", default="", help="no: copy sources")
-    parser.add_argument("--out", default="", help="JSON file; default: one in docs/results/boards")
-    parser.add_argument("--wait", type=float, default=board_link.SECONDS,
+    parser.add_argument("--out", type=commands.file,
+                        help="JSON file; default: one in docs/results/boards")
+    parser.add_argument("--wait", type=commands.seconds, default=board_link.SECONDS,
                         help="seconds that a board may take to answer")
     args = parser.parse_args(arguments)
     args.run = args.run or config.RUN
@@ -347,7 +353,7 @@ def _benchmark(args):
         version = None if args.mpy == "no" else mpy_version(found["mpy"])
         if args.mpy == "yes" and version is None:
             raise Failed("The board loads no .mpy files that can be made here.")
-        out = pathlib.Path(args.out or board_results.path_of(found["machine"]))
+        out = args.out or board_results.path_of(found["machine"])
         old = board_results.stored(out, found["machine"])
         print("{}, {}; {}".format(lib, args.run, "sources" if version is None else
                                   ".mpy files of version {}".format(version)), flush=True)
@@ -359,5 +365,4 @@ def _benchmark(args):
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        sys.exit(main())
+    sys.exit(commands.ended(main))

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import commands
+
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = ROOT / "requirements-types.txt"
 INSTALLED = ROOT / "build" / "types"
@@ -53,4 +55,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.ended(main))

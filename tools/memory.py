@@ -18,6 +18,7 @@ import pathlib
 import sys
 import tempfile
 
+import commands
 import firmware_mpy
 from firmware_mpy import PACKAGES, ROOT, Failed, ran
 
@@ -35,7 +36,7 @@ FIVE = "from {} import Channel, Alternative, Parallel, process, run"
 # first thread, because nothing makes loading safe later.
 RUNNING = {
     "uapycsp": FIVE.format("uapycsp") + "; import uapycsp.watch",
-    "upycsp": FIVE.format("upycsp"),
+    "upycsp": FIVE.format("upycsp") + "; import upycsp.watch",
 }
 IMPORTS = (
     "import uapycsp",
@@ -46,6 +47,7 @@ IMPORTS = (
     "import upycsp",
     "from upycsp import Channel",
     FIVE.format("upycsp"),
+    RUNNING["upycsp"],
     "import upycsp.aio",
     "from ufuture import create_future, gather, wait_for",
     "from uthreading import Thread",
@@ -94,7 +96,7 @@ def stack_size(size=0):
 
 _SETUP = """
 import uapycsp as csp
-from benchmarks import commstime, harness, memory, stressed_alt, waiter
+from benchmarks import commstime_network, harness, memory, stressed_alt, waiter
 memory.load_asyncio()
 process = waiter.of(csp, False)
 makers = dict(memory.makers(csp, process))
@@ -109,8 +111,9 @@ async def ends(n):
 
 async def communicates(n):
     meter = harness.Meter("")
-    await csp.Parallel(*commstime.network(
-        csp, commstime.bodies(csp), commstime.deltas(csp)["seq"], n, meter))
+    network = commstime_network.network(csp, commstime_network.bodies(csp),
+                                        commstime_network.deltas(csp)["seq"], n, meter)
+    await csp.Parallel(*network)
     noted("communication", meter)
 
 async def selects(n):
@@ -413,4 +416,4 @@ def main(arguments=None, package=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.ended(main))

@@ -35,6 +35,8 @@ import subprocess
 import sys
 import tempfile
 
+import commands
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODELS = ROOT / "tests" / "models"
 PAGE = ROOT / "docs" / "models.md"
@@ -595,4 +597,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.ended(main))

@@ -8,7 +8,8 @@ noticed most for their time come first. Verdicts are kept in build/mutation and 
 mutant stays noticed until the function that it changes is another, one that survived is tried
 again when a test has changed, too; --fresh forgets them. What survived is listed; a reason for it
 stands in tools/mutation_survivors.txt ("file | the change | why"). Exit status 1 if under
-90 % of a file's mutants were noticed, or a survivor has no reason.
+90 % of a file's mutants were noticed, or a survivor has no reason. Survivors take longest;
+--trust counts those that have a reason as survivors without trying them.
 """
 
 import argparse
@@ -17,13 +18,14 @@ import concurrent.futures
 import hashlib
 import json
 import pathlib
+import pickle
 import queue
 import shutil
 import subprocess
 import sys
 import threading
 
-import mutants
+import commands
 from mutation_reach import Runner, reached
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -82,7 +84,7 @@ LAST = [
 ]
 DEFAULT = """
 cspcore/channel.py cspcore/buffered.py cspcore/choice.py cspcore/group.py cspcore/process.py
-upycsp/channel.py upycsp/alternative.py upycsp/wait.py upycsp/process.py
+upycsp/channel.py upycsp/alternative.py upycsp/wait.py upycsp/process.py upycsp/watch.py
 uapycsp/channel.py uapycsp/alternative.py uapycsp/wait.py uapycsp/process.py
 ufuture/micro.py ufuture/cpython.py
 """.split()
@@ -120,7 +122,7 @@ class Copy:
 
     def failing(self, step, names):
         """The function that fails of those named, each with its usual seconds; None if none."""
-        verdicts = self.runner.ask(step, [(n, 5 + 10 * seconds) for n, seconds in names])
+        verdicts = self.runner.ask(step, [(n, 10 + 3 * seconds) for n, seconds in names])
         return verdicts[-1][0] if verdicts and verdicts[-1][1] == "fail" else None
 
 
@@ -171,6 +173,14 @@ class Tests:
             self.noticed[step, name] = self.noticed.get((step, name), 0) + 1
 
 
+def _made(source):
+    try:
+        import mutants
+    except ImportError as er:
+        raise SystemExit("there is no {}: `make mutation` installs it".format(er.name))
+    return mutants.mutants(source)
+
+
 class File:
     """A source file: its mutants, and the functions that these change."""
 
@@ -178,7 +188,7 @@ class File:
         self.name = name
         self.source = (ROOT / name).read_text()
         self.steps = plan(name)
-        self.mutants = list(mutants.mutants(self.source))[::sample]
+        self.mutants = list(_made(self.source))[::sample]
         nodes = ast.walk(ast.parse(self.source))
         self.statements = sorted({n.lineno for n in nodes if isinstance(n, ast.stmt)})
         tree = ast.walk(ast.parse(self.source))
@@ -245,12 +255,18 @@ def _try(file, mutant, tests, copies):
         copies.put(copy)
 
 
-def examine(files, verdicts, find_tests, jobs):
-    """Try the mutants that have no verdict yet."""
+def examine(files, verdicts, find_tests, jobs, trusted):
+    """Try the mutants that have no verdict yet, but for what is trusted to survive."""
     todo = []
     for file in files:
-        keyed = ((file.key(*mutant[:3]), mutant) for mutant in file.mutants)
-        todo += [(file, key, mutant) for key, mutant in keyed if key not in verdicts.known]
+        for mutant in file.mutants:
+            key = file.key(*mutant[:3])
+            if key in verdicts.known:
+                continue
+            if (file.name, file.shown(*mutant[1:3])) in trusted:
+                verdicts.known[key] = None
+            else:
+                todo.append((file, key, mutant))
     if not todo:
         return
     tests = find_tests()
@@ -272,11 +288,25 @@ def examine(files, verdicts, find_tests, jobs):
                 print("\r{}/{} ".format(n + 1, len(todo)), end="", file=sys.stderr, flush=True)
 
 
-def _digest(steps):
+def _digest(paths):
     digest = hashlib.sha256()
-    for file in sorted({file for file, _, _ in steps}):
-        digest.update((ROOT / file).read_bytes())
+    for path in sorted(paths):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _reached(steps, jobs):
+    """What `reached` finds; what it found before, if since then nothing has changed."""
+    sources = [path for name in COPIED if name != "tools" for path in (ROOT / name).rglob("*.py")]
+    key = _digest(sources), steps
+    kept = BUILD / "reached.pickle"
+    if kept.exists():
+        before, found = pickle.loads(kept.read_bytes())
+        if before == key:
+            return found
+    found = reached(steps, BUILD / "reach", jobs)
+    kept.write_bytes(pickle.dumps((key, found)))
+    return found
 
 
 def _reasons():
@@ -316,21 +346,26 @@ def report(files, verdicts):
 def main():
     parser = argparse.ArgumentParser(description="Mutation testing.")
     parser.add_argument("files", nargs="*", default=DEFAULT)
-    parser.add_argument("--jobs", type=int, default=4)
-    parser.add_argument("--sample", type=int, default=1, help="only each N-th mutant")
+    parser.add_argument("--jobs", type=commands.whole(1), default=4)
+    parser.add_argument("--sample", type=commands.whole(1), default=1,
+                        help="only each N-th mutant")
+    parser.add_argument("--trust", action="store_true", help="try nothing that has a reason")
     parser.add_argument("--fresh", action="store_true", help="forget earlier verdicts")
     args = parser.parse_args()
+    for name in args.files:
+        if not (ROOT / name).is_file():
+            parser.error("there is no file {}".format(name))
     BUILD.mkdir(parents=True, exist_ok=True)
     files = [File(name, args.sample) for name in args.files]
     steps = sorted({step for file in files for step in file.steps}, key=str)
-    verdicts = Verdicts(_digest(steps), args.fresh)
+    verdicts = Verdicts(_digest({ROOT / file for file, _, _ in steps}), args.fresh)
 
     def find_tests():
-        return Tests(reached(steps, BUILD / "reach", args.jobs))
+        return Tests(_reached(steps, args.jobs))
 
-    examine(files, verdicts, find_tests, args.jobs)
-    sys.exit(0 if report(files, verdicts) else 1)
+    examine(files, verdicts, find_tests, args.jobs, _reasons() if args.trust else {})
+    return 0 if report(files, verdicts) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(commands.ended(main))

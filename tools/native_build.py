@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+import commands
 import firmware_mpy
 import memory
 import perfcheck
@@ -202,7 +203,7 @@ def main(arguments=None):
     parser.add_argument("--test", action="store_true", help="run the tests of the rules with it")
     parser.add_argument("--measure", action="store_true", help="measure what is gained")
     parser.add_argument("--quick", action="store_true", help="in small sizes, to try it out")
-    parser.add_argument("--results", default=str(ROOT / "docs" / "results"),
+    parser.add_argument("--results", default=str(ROOT / "docs" / "results"), type=commands.folder,
                         help="where --measure writes")
     options = parser.parse_args(arguments)
     try:
@@ -235,7 +236,7 @@ def _make(options):
         print("{}: {}\n\n{}".format(march, folder, table_of_sizes([sizes(f) for f in folders])))
         if options.measure:
             result = measure(folders, QUICK if options.quick else FULL)
-            out = pathlib.Path(options.results)
+            out = options.results
             out.mkdir(parents=True, exist_ok=True)
             (out / "native.json").write_text(json.dumps(result, indent=1) + "\n")
             (out / "native.md").write_text(page(result))
@@ -245,4 +246,4 @@ def _make(options):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.ended(main))

@@ -9,7 +9,6 @@ What is not there (Trio, Go) is left out, which is said. benchmarks/peers has th
 
 import argparse
 import importlib.util
-import json
 import os
 import pathlib
 import shutil
@@ -18,6 +17,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import commands  # noqa: E402
 import report  # noqa: E402
 import report_machine  # noqa: E402
 import report_page  # noqa: E402
@@ -212,13 +212,14 @@ def _version(command):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, to try it out")
-    parser.add_argument("--out", default=str(ROOT / "docs" / "results"), help="where to write")
+    parser.add_argument("--out", default=str(ROOT / "docs" / "results"), type=commands.folder,
+                        help="where to write")
     parser.add_argument("--redraw", action="store_true", help="page and plot from peers.json")
     args = parser.parse_args(arguments)
-    out = pathlib.Path(args.out)
+    out = args.out
     stored = out / "peers.json"
     if args.redraw:
-        result = json.loads(stored.read_text())
+        result = commands.stored(parser, stored)
     else:
         micropython = report_machine.need_micropython()
         go = build_go()
@@ -252,4 +253,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(commands.ended(main))

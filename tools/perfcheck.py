@@ -30,6 +30,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
+import commands  # noqa: E402
 from harness import interpreters  # noqa: E402
 
 KEPT = ROOT / "benchmarks" / "instructions.json"
@@ -273,4 +274,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.ended(main))

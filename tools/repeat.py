@@ -25,6 +25,7 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
+import commands  # noqa: E402
 from harness import device  # noqa: E402
 
 LOOP = "--busy-loop"
@@ -140,13 +141,14 @@ def arguments(words):
     parser = argparse.ArgumentParser(
         description=__doc__.splitlines()[0], allow_abbrev=False, epilog="The rest is pytest's."
     )
-    parser.add_argument("--times", type=int, default=20)
-    parser.add_argument("--log", type=pathlib.Path, default=ROOT / "build" / "repeat.log")
+    parser.add_argument("--times", type=commands.whole(1), default=20)
+    parser.add_argument("--log", type=commands.file, default=str(ROOT / "build" / "repeat.log"))
     parser.add_argument("--go-on", action="store_true", help="after a failure, too")
     parser.add_argument(
         "--resume", action="store_true", help="count what the log says of this commit at its end"
     )
-    parser.add_argument("--loops", type=int, default=2, help="that keep the machine busy")
+    parser.add_argument("--loops", type=commands.whole(0), default=2,
+                        help="that keep the machine busy")
     return parser.parse_known_args(words)
 
 
@@ -184,6 +186,6 @@ if __name__ == "__main__":
         busy_loop()
     signal.signal(signal.SIGTERM, _ended)
     try:
-        sys.exit(main())
+        sys.exit(commands.ended(main))
     except KeyboardInterrupt:
         sys.exit(130)

@@ -21,6 +21,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import commands  # noqa: E402
 import report_machine  # noqa: E402
 import report_page  # noqa: E402
 
@@ -243,16 +244,19 @@ def _sizes(args):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the report out")
-    parser.add_argument("--out", default=str(ROOT / "docs" / "results"), help="where to write")
+    parser.add_argument("--out", default=str(ROOT / "docs" / "results"), type=commands.folder,
+                        help="where to write")
     parser.add_argument("--lib", default=",".join(LIBS), help="only these libraries")
-    parser.add_argument("--runs", type=int, help="at most so many runs of each row")
-    parser.add_argument("--rounds", type=int, help="how often to go through all rows")
+    parser.add_argument("--runs", type=commands.whole(1),
+                        help="at most so many runs of each row")
+    parser.add_argument("--rounds", type=commands.whole(1),
+                        help="how often to go through all rows")
     parser.add_argument("--redraw", action="store_true", help="page and plots from report.json")
     args = parser.parse_args(arguments)
-    out = pathlib.Path(args.out)
+    out = args.out
     stored = out / "report.json"
     if args.redraw:
-        report = json.loads(stored.read_text())
+        report = commands.stored(parser, stored)
     else:
         micropython = report_machine.need_micropython()
         sizes = _sizes(args)
@@ -274,4 +278,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(commands.ended(main))

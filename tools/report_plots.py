@@ -17,6 +17,7 @@ _COLOURS = {
     "floor": "#cccccc",
     "asyncio-switch": "#bbbbbb",
     "lock-handoff": "#999999",
+    "lock-ring": "#777777",
 }
 
 
@@ -59,7 +60,7 @@ def _bars(axes, rows, variants, hatches):
     axes.set_yticks(range(len(keys)))
     labels = []
     for lib, port, cpus in keys:
-        threads = "upycsp" in lib.split("-") or lib == "lock-handoff"
+        threads = _has_threads(lib)
         labels.append("{}\n{}{}".format(lib, port, ", " + cpus if threads else ""))
     axes.set_yticklabels(labels, fontsize=8)
     axes.set_ylim(-0.6, len(keys) - 0.4)
@@ -75,10 +76,13 @@ def _legend(figure, variants, hatches):
                   bbox_to_anchor=(0.5, 0))
 
 
+def _has_threads(lib):
+    return "upycsp" in lib.split("-") or lib.startswith("lock-")
+
+
 def _relevant(rows):
     # Asyncio uses one processor in any case, so its bound rows would only be repeated.
-    return [row for row in rows if row["cpus"] > 1 or "upycsp" in row["result"]["lib"].split("-")
-            or row["result"]["lib"] == "lock-handoff"]
+    return [row for row in rows if row["cpus"] > 1 or _has_threads(row["result"]["lib"])]
 
 
 def commstime(report, path):

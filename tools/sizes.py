@@ -11,6 +11,7 @@ import pathlib
 import sys
 import tempfile
 
+import commands
 import memory
 from firmware_mpy import PACKAGES, ROOT, Failed, compiled, sources
 
@@ -112,4 +113,4 @@ def main(page_path=PAGE, package=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(commands.ended(main))

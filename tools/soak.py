@@ -28,7 +28,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from harness import interpreters, strip  # noqa: E402
+import commands  # noqa: E402
+from harness import device, interpreters, strip  # noqa: E402
 
 SOAK = ROOT / "tests" / "soak"
 LIBRARIES = ("upycsp", "uapycsp", "both")
@@ -91,6 +92,7 @@ class Soak:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=device.DIE_WITH_PARENT,
             )
             try:
                 self._watch()
@@ -320,15 +322,20 @@ def machine():
 
 def arguments(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=int, default=60, help="for all libraries together")
-    parser.add_argument("--messages", type=int, default=0, help="ends a library's part earlier")
+    parser.add_argument("--seconds", type=commands.whole(1), default=60,
+                        help="for all libraries together")
+    parser.add_argument("--messages", type=commands.whole(0), default=0,
+                        help="ends a library's part earlier")
     parser.add_argument("--libs", default=",".join(LIBRARIES))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--interpreter", choices=interpreters.NAMES, default="micropython")
     parser.add_argument("--log", type=argparse.FileType("w"))
-    parser.add_argument("--limit", type=int, default=30, help="seconds that are a hang")
-    parser.add_argument("--look-ms", type=int, default=1000, help="time between two looks")
-    parser.add_argument("--looks", type=int, default=0, help="how often to look at least")
+    parser.add_argument("--limit", type=commands.whole(1), default=30,
+                        help="seconds that are a hang")
+    parser.add_argument("--look-ms", type=commands.whole(1), default=1000,
+                        help="time between two looks")
+    parser.add_argument("--looks", type=commands.whole(0), default=0,
+                        help="how often to look at least")
     # What the program does wrong, for tests: loss, stuck, mute, leak, threads, crash.
     parser.add_argument("--fault", default="-", help=argparse.SUPPRESS)
     options = parser.parse_args(words)
@@ -378,6 +385,6 @@ def main(words=None):
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        sys.exit(commands.ended(main))
     except KeyboardInterrupt:
         sys.exit(130)

@@ -8,13 +8,13 @@ import select
 import subprocess
 import tempfile
 
-from harness import interpreters
+from harness import amounts, interpreters
 from harness.patience import Patience
 from networks import law, source
 
 SERVER = pathlib.Path(__file__).with_name("server.py")
 VARIANTS = ("uapycsp", "upycsp.aio", "upycsp")
-LIMIT = float(os.environ.get("NETWORKS_LIMIT", "60"))  # seconds without an answer: it hangs
+LIMIT = amounts.number("NETWORKS_LIMIT", 60)  # seconds without an answer: it hangs
 
 
 class Gone(Exception):

@@ -34,8 +34,8 @@ def trace(error):
 def hurry(library):
     __import__(library)
     if library != "uapycsp":
-        __import__("upycsp.process")
-        sys.modules["upycsp.process"]._WATCH_MS = WATCH_MS
+        __import__("upycsp.watch")
+        sys.modules["upycsp.watch"]._WATCH_MS = WATCH_MS
         return
     from ufuture.loop import engine
 

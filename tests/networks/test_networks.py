@@ -17,12 +17,12 @@ import warnings
 import pytest
 from hypothesis import HealthCheck, Phase, errors, given, seed, settings
 
-from harness import interpreters
+from harness import amounts, interpreters
 from networks import generate, runner, shrink, source
 
-MORE = int(os.environ.get("NETWORKS", "0"))
+MORE = amounts.number("NETWORKS", 0)
 EXAMPLES = MORE or 250
-SEED = int(os.environ.get("NETWORKS_SEED", time.time_ns() % 10**6 if MORE else "1"))
+SEED = amounts.number("NETWORKS_SEED", time.time_ns() % 10**6 if MORE else 1)
 RUNS = 2  # of each network
 RUNS_AFTER = 8  # of each, once one has failed
 GROWTH = {"micropython": 48 * 1024, "cpython": 2000}  # bytes, blocks

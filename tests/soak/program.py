@@ -229,12 +229,12 @@ def who_waits_in_threads():
 
 
 def where(me):
-    process = sys.modules["upycsp.process"]
+    watch = sys.modules["upycsp.watch"]
     if me is None:
         return "has not begun"
     if me.on is not None and not hasattr(me.on, "offers") and not hasattr(me.on, "_offers"):
         return "waits for processes"
-    return words(process._offers_of(me))
+    return words(watch._offers_of(me))
 
 
 def who_waits_in_coroutines():

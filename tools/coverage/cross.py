@@ -153,4 +153,4 @@ def ends_of_blocks(source):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run.commands.ended(main))

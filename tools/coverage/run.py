@@ -19,8 +19,9 @@ import covered_report
 from instrument import instrument
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests"))
+sys.path += [str(ROOT / "tests"), str(ROOT / "tools")]
 
+import commands  # noqa: E402
 from harness import interpreters  # noqa: E402
 
 BUILD = ROOT / "build" / "coverage"
@@ -138,4 +139,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(commands.ended(main, sys.argv[1:]))
