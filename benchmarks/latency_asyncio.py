@@ -120,12 +120,11 @@ def floor(waits, ms, watch, samples, n):
 
 
 def in_task(csp, waits):
-    """A process that waits in an asyncio task, and then poisons its channels."""
+    """A process that waits in an asyncio task, and then says that it has."""
 
     @csp.process
-    async def body(quiet, ms, watch, samples, channels, n):
+    async def body(quiet, ms, watch, samples, going, n):
         await asyncio.create_task(waits(ms, watch, samples, n))
-        for ch in channels:
-            ch.poison()
+        going[0] = False
 
     return body

@@ -6,42 +6,39 @@ from benchmarks.latency import all_wait, sleep_ms
 def bodies(csp):
     """What latency measures: (the network's consumer, by name the processes that wait, waiter)."""
     process = csp.process
-    PoisonException = csp.PoisonException
     Alternative = csp.Alternative
     Timer = getattr(csp, "Timer", None)  # the thesis's designs have none
 
     @process
-    def consumer(cin, samples):
+    def consumer(cin, samples, channels, going, n):
         count = 0
-        try:
-            value = cin()
-            while True:
-                count += 1
-                value += 1
-                if cin() != value:
-                    samples.fault()
-        except PoisonException:  # before the first value, if nobody waits for long
-            return count
+        value = cin()
+        while going[0] or count < n:
+            count += 1
+            value += 1
+            if cin() != value:
+                samples.fault()
+        for ch in channels:
+            ch.poison()
+        return count
 
     @process
-    def sleep(quiet, ms, watch, samples, channels, n):
+    def sleep(quiet, ms, watch, samples, going, n):
         for _ in range(n):
             begun = watch.read_us()
             sleep_ms(ms)
             samples.take(int(watch.read_us() - begun) - 1000 * ms)
-        for ch in channels:
-            ch.poison()
+        going[0] = False
 
     @process
-    def timer(quiet, ms, watch, samples, channels, n):
+    def timer(quiet, ms, watch, samples, going, n):
         alt = Alternative(quiet, Timer(ms=ms))
         for _ in range(n):
             begun = watch.read_us()
             g, v = alt.select()
             samples.take(int(watch.read_us() - begun) - 1000 * ms)
             samples.fault(g is quiet)
-        for ch in channels:
-            ch.poison()
+        going[0] = False
 
     @process
     def waiter(cin):
