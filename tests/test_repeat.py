@@ -112,6 +112,33 @@ def test_what_was_interrupted_goes_on_after_the_runs_of_the_same_commit():
     assert repeat_tool.passed_before([], "b" * 10) == 0
 
 
+def test_results_make_no_other_commit(tmp_path):
+    def git(*words):
+        told = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *told, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    def written(name, text):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    assert repeat_tool.commit(tmp_path) == ""
+    git("init")
+    written("docs/guide.md", "one")
+    git("add", ".")
+    git("commit", "-m", "first")
+    first = repeat_tool.commit(tmp_path)
+    assert re.fullmatch("[0-9a-f]{10}", first)
+    written("docs/results/repeat.log", "run 1")
+    assert repeat_tool.commit(tmp_path) == first
+    git("add", ".")
+    git("commit", "-m", "second")
+    assert repeat_tool.commit(tmp_path) == first
+    written("docs/guide.md", "two")
+    assert repeat_tool.commit(tmp_path) == first + "+"
+    git("commit", "-a", "-m", "third")
+    assert repeat_tool.commit(tmp_path) not in (first, first + "+")
+
+
 def test_a_resumed_one_runs_what_is_left(tmp_path, monkeypatch):
     class Run:
         passed, skipped, seconds, failures = 5, 0, 1, {}

@@ -2,7 +2,7 @@
 
     python tools/repeat.py --times 20
     python tools/repeat.py --times 3 --go-on --log night.log -k poison
-    python tools/repeat.py --times 20 --resume      # what was interrupted
+    python tools/repeat.py --times 20 --resume --log docs/results/repeat.log    # in parts
 
 Beside it two busy loops run, so that pytest's two workers never have a processor for themselves.
 What the options below don't name goes to pytest. Each run is a line in the log; the tracebacks of
@@ -102,13 +102,18 @@ class Run:
             self.failures[name] = self.output[-20000:]
 
 
-def commit():
-    """The commit that is tested, with a + if the files differ from it."""
-    words = ["git", "describe", "--always", "--abbrev=10", "--dirty=+", "--exclude=*"]
+def commit(root=ROOT):
+    """The last commit that changed more than results, with a + if the files differ from it."""
+    what = ["--", ".", ":!docs/results"]
     try:
-        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+        name = _git(root, "log", "-1", "--abbrev=10", "--format=%h", *what)
+        return name and name + "+" * bool(_git(root, "status", "--porcelain", *what))
     except OSError:
         return ""
+
+
+def _git(root, *words):
+    return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True).stdout.strip()
 
 
 def line(number, run):
@@ -145,7 +150,8 @@ def arguments(words):
     parser.add_argument("--log", type=commands.file, default=str(ROOT / "build" / "repeat.log"))
     parser.add_argument("--go-on", action="store_true", help="after a failure, too")
     parser.add_argument(
-        "--resume", action="store_true", help="count what the log says of this commit at its end"
+        "--resume", action="store_true",
+        help="count what the log says at its end of the same sources (docs/results may differ)"
     )
     parser.add_argument("--loops", type=commands.whole(0), default=2,
                         help="that keep the machine busy")
