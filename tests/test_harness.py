@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+import types
 import threading
 import time
 import xml.etree.ElementTree
 
 import pytest
 
-from harness import device, interpreters, order, strip
+from harness import device, interpreters, order, patience, strip
 
 TESTS = pathlib.Path(__file__).parent
 needs_micropython = pytest.mark.skipif(not interpreters.micropython(), reason="needs MicroPython")
@@ -612,3 +613,15 @@ def test_stripping_keeps_lines_and_text():
         '''
     )
     assert strip.strip(source) == plain
+
+
+def test_patience_waits_longer_while_the_machine_is_crowded(monkeypatch):
+    now = [100.0]
+    crowd = [1]
+    monkeypatch.setattr(patience, "crowding", lambda: crowd[0])
+    monkeypatch.setattr(patience, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    limit = patience.Patience(10)
+    for times, seconds, left in (1, 2, 8), (4, 8, 6), (100, 1, 5.99), (1, 5, 0.99), (2, 2, -0.01):
+        crowd[0] = times
+        now[0] += seconds
+        assert abs(limit.left() - left) < 1e-9

@@ -25,14 +25,19 @@ def crowding():
 
 
 class Patience:
-    """A time limit in seconds; on a crowded machine each counts for less, from the start on."""
+    """A time limit in seconds; while the machine is crowded each counts for less.
+
+    What counts is how crowded it is whenever somebody asks what is left: a test that has hundreds
+    of threads for a moment makes others wait longer for that moment alone.
+    """
 
     def __init__(self, seconds):
-        self._seconds = seconds
-        self._begun = time.monotonic()
-        self._crowd = 1
+        self._left = seconds
+        self._asked = time.monotonic()
 
     def left(self):
         """How many seconds are left; no more than 0 when it is over."""
-        self._crowd = max(self._crowd, crowding())
-        return self._seconds - (time.monotonic() - self._begun) / self._crowd
+        now = time.monotonic()
+        self._left -= (now - self._asked) / crowding()
+        self._asked = now
+        return self._left

@@ -96,7 +96,7 @@ class Interpreter:
             left = patience.left()
             if left <= 0:
                 raise Gone("nothing for {} s: it hangs".format(LIMIT))
-            if select.select([stdout], [], [], left)[0]:
+            if select.select([stdout], [], [], min(left, 0.2))[0]:
                 data = os.read(stdout, 1 << 20)
                 if not data:
                     raise Gone("it ended with status {}".format(self._process.wait()))
