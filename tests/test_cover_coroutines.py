@@ -33,6 +33,7 @@ from uapycsp import (
 )
 from ufuture import create_future, gather
 from ufuture.loop import engine
+from ufuture.virtual import VirtualClock
 
 
 # Closed coroutines
@@ -500,6 +501,38 @@ async def test_a_thread_that_asks_a_loop_that_listens_no_more_gets_false_and_not
     t.join()
     engine.unlisten()
     assert calls == [2], "what was answered with False has happened all the same"
+
+
+async def test_who_listens_twice_in_a_loop_listens_with_one_flag():
+    flag = engine.listen()
+    try:
+        assert engine.listen() is flag
+    finally:
+        engine.unlisten()
+
+
+def test_a_second_virtual_clock_is_refused_whatever_thread_it_is_in():
+    uthreading = threads()
+    said = []
+
+    async def nothing():
+        pass
+
+    def tries():
+        try:
+            VirtualClock().run(nothing())
+        except RuntimeError as er:
+            said.append(str(er))
+
+    async def main():
+        t = uthreading.Thread(target=tries)
+        t.start()
+        t.join()
+        await sleep_ms(60000)  # by its own clock, which goes on
+
+    VirtualClock().run(main())
+    assert len(said) == 1 and said[0] in (
+        "a virtual clock runs already", "an event loop runs already")
 
 
 if sys.implementation.name != "micropython":

@@ -331,6 +331,11 @@ def test_verify_finds_what_is_broken_in_a_buffered_channel():
         ch._append(1)
         ch._refresh()
 
+    def a_reader_waits_before_what_was_given_back(ch):
+        ch.post(Offer(ch, READ))
+        ch._write_queue = Offer(ch, GIVEN)
+        ch._refresh()
+
     def a_writer_waits_beside_room(ch):
         ch.post(Offer(ch, WRITE))
 
@@ -349,6 +354,7 @@ def test_verify_finds_what_is_broken_in_a_buffered_channel():
         lambda: BaseBufferedChannel("c", 2),
         wrong_queue,
         a_reader_waits_before_values,
+        a_reader_waits_before_what_was_given_back,
         a_writer_waits_beside_room,
         closed_to_readers,
         closed_to_writers,

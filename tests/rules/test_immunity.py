@@ -205,6 +205,15 @@ async def test_the_hardest_poison_counts():
         assert await par(strength_met(ch.read)) == [told]
 
 
+async def test_counted_ends_make_no_channel_immune():
+    for ch in channels():
+        assert ch.reader() is not ch.writer()
+        ch.poison(0)
+        assert not ch.poisoned
+        ch.poison(1)
+        assert await par(strength_met(ch.read)) == [1]
+
+
 async def test_a_closed_channel_has_no_strength():
     for ch in channels():
         ch.close()

@@ -294,10 +294,12 @@ async def test_bad_moments_and_intervals_raise():
         with raises(TypeError) as e:
             csp.Every(bad)  # pyright: ignore
         assert sentence(e.value)
-    for bad in (0, -1, 1 << 40):
+    for bad in (0, -1, (1 << 27) + 1, 1 << 40):
         with raises(ValueError) as e:
             csp.Every(bad)
         assert sentence(e.value)
+    for good in (1, 1 << 27):
+        assert csp.Every(good).ms == good
 
 
 @csp.process

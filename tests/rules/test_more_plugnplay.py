@@ -134,7 +134,7 @@ async def test_numbers_squares_and_generate_go_on_for_ever():
 
 
 async def test_generate_ints_counts_as_a_range_does_and_poisons_its_output_behind_the_last():
-    for args in ((0, 4), (2, 9, 3), (5, 0, -2), (3, 3), (3, 1)):
+    for args in ((0, 4), (2, 9, 3), (5, 0, -2), (4, 0, -2), (3, 3), (3, 1)):
         assert await first(lambda cout: plug.GenerateInts(cout, *args), None) == list(range(*args))
     assert await first(plug.GenerateInts, 3) == [0, 1, 2]
     assert await first(lambda cout: plug.GenerateInts(cout, 7, step=-7), 3) == [7, 0, -7]

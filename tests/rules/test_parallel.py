@@ -20,6 +20,7 @@ from rules_support import (
     par,
     posted,
     raises,
+    sentence,
     seq,
     settle,
     skip,
@@ -524,6 +525,18 @@ async def test_a_parallel_of_write_guards_is_started_once():
         with raises(RuntimeError):
             await run_one(p)
         assert idle(ch)
+
+
+async def test_a_parallel_of_processes_and_guards_is_started_once():
+    ch = csp.Channel("c")
+    p = csp.Parallel(returns(4), ch.write.alt_pending_write(1))
+    h = await posted(ch, runs(p), 1)
+    assert await ch.read() == 1
+    assert await join(h) == [4, 0]
+    with raises(RuntimeError) as e:
+        await run_one(p)
+    assert sentence(e.value)
+    assert idle(ch)
 
 
 async def run_one(p):

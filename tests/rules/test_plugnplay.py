@@ -101,6 +101,11 @@ async def test_seq_delta2_writes_to_its_first_output_first():
     await join(h)
 
 
+async def test_it_has_no_other_names():
+    with raises(AttributeError):
+        plug.NoSuchProcess  # pyright: ignore
+
+
 async def test_skip_process_does_nothing():
     assert await par(plug.SkipProcess(), plug.SkipProcess()) == [None, None]
 
