@@ -300,6 +300,12 @@ def test_verify_finds_what_is_broken():
         waits(ch, WRITE, 1)
         waits(ch, WRITE, 2).op = GIVEN
 
+    def a_reader_waits_behind_an_alternative(ch):
+        alternative = object()
+        for offer in [Offer(ch, READ, alternative), Offer(ch, READ)]:
+            ch.post(offer)
+        ch._writers = Offer(ch, WRITE, alternative)
+
     def lets_writers_in(ch):
         ch._writers = DRAINED
 
@@ -316,6 +322,7 @@ def test_verify_finds_what_is_broken():
         a_ready_reader_waits,
         a_taken_writer_waits,
         given_after_writers,
+        a_reader_waits_behind_an_alternative,
         lets_writers_in,
         no_end_of_writers,
     )
@@ -325,6 +332,19 @@ def test_verify_finds_what_is_broken_in_a_buffered_channel():
     def wrong_queue(ch):
         ch._read_queue = Offer(ch, WRITE)
         ch._refresh()
+
+    def wrong_queue_of_writers(ch):
+        ch._append(1)
+        ch._append(2)
+        ch._write_queue = Offer(ch, READ)
+        ch._refresh()
+
+    def given_after_writers(ch):
+        ch._append(1)
+        ch._append(2)
+        ch._refresh()
+        waits(ch, WRITE, 3)
+        waits(ch, WRITE, 4).op = GIVEN
 
     def a_reader_waits_before_values(ch):
         ch.post(Offer(ch, READ))
@@ -353,6 +373,8 @@ def test_verify_finds_what_is_broken_in_a_buffered_channel():
     assert_found(
         lambda: BaseBufferedChannel("c", 2),
         wrong_queue,
+        wrong_queue_of_writers,
+        given_after_writers,
         a_reader_waits_before_values,
         a_reader_waits_before_what_was_given_back,
         a_writer_waits_beside_room,

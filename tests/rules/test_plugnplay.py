@@ -104,6 +104,9 @@ async def test_seq_delta2_writes_to_its_first_output_first():
 async def test_it_has_no_other_names():
     with raises(AttributeError):
         plug.NoSuchProcess  # pyright: ignore
+    getattr(plug, "*", None)  # loads all
+    assert set(plug.__all__) <= set(plug.__dict__)
+    assert {"Identity", "Plus", "Merge", "Sampler"} <= set(plug.__all__)
 
 
 async def test_skip_process_does_nothing():

@@ -126,6 +126,18 @@ async def test_counted_ends_work_in_alternatives_and_parallels():
         assert idle(ch)
 
 
+async def test_a_choice_by_a_counted_end_takes_what_is_buffered_first():
+    ch = csp.BufferedChannel("b", 1)
+    end = ch.reader()
+    await ch.write(1)
+    h = await posted(ch, give(ch.write, 2), 1)
+    for value in 1, 2:
+        ((guard, read),) = await par(choose(end))
+        assert guard is end and read == value
+    await join(h)
+    assert idle(ch)
+
+
 async def test_write_guards_alone_meet_readers_that_wait():
     for make in makers():
         ch, other = make(), csp.BufferedChannel("other")

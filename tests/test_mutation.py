@@ -1,0 +1,108 @@
+"""tools/mutation.py: which of its verdicts are used again."""
+
+import sys
+
+import pytest
+
+from harness import interpreters
+
+sys.path.append(str(interpreters.ROOT / "tools"))
+
+import mutation  # noqa: E402
+
+OLD = "def f(x):\n    return x + 1\n\n\ndef g(x):\n    return x + 1\n"
+FILE = "cspcore/choice.py"
+
+
+@pytest.fixture
+def verdicts(tmp_path):
+    def opened(tests="t1", fresh=False):
+        return mutation.Verdicts(tests, fresh, tmp_path / "kept", tmp_path / "newer")
+
+    return opened
+
+
+@pytest.mark.parametrize("written", (True, False))
+def test_verdicts_are_found_again(verdicts, written):
+    first = verdicts()
+    first.add(FILE, "a1", "tests/test_a.py test_one")
+    first.add(FILE, "b2", "tests/test_a.py test_one")
+    first.add(FILE, "c3", None)
+    if written:
+        first.write({FILE: {"a1", "b2", "c3"}})
+    assert verdicts().known == {
+        "a1": "tests/test_a.py test_one", "b2": "tests/test_a.py test_one", "c3": None}
+    assert verdicts(fresh=True).known == {}
+
+
+def test_what_survived_other_tests_is_tried_again(verdicts):
+    first = verdicts()
+    first.add(FILE, "a1", None)
+    first.add(FILE, "b2", "tests/test_a.py test_one")
+    assert set(verdicts("t2").known) == {"b2"}
+    second = verdicts("t2")
+    second.add(FILE, "a1", "tests/test_a.py test_two")
+    second.write({FILE: {"a1", "b2"}})
+    assert verdicts("t1").known == {
+        "a1": "tests/test_a.py test_two", "b2": "tests/test_a.py test_one"}
+
+
+def test_mutants_that_are_no_more_are_forgotten_but_in_files_not_looked_at(verdicts):
+    first = verdicts()
+    for file, key in (FILE, "a1"), (FILE, "b2"), ("cspcore/pool.py", "c3"):
+        first.add(file, key, "tests/test_a.py test_one")
+    first.write({FILE: {"b2"}})
+    assert set(verdicts().known) == {"b2", "c3"}
+
+
+def _keys(monkeypatch, tmp_path, source, *mutants, name="cspcore/some.py"):
+    (tmp_path / "cspcore").mkdir(exist_ok=True)
+    (tmp_path / name).write_text(source)
+    monkeypatch.setattr(mutation, "ROOT", tmp_path)
+    monkeypatch.setattr(mutation, "plan", lambda name: [])
+    monkeypatch.setattr(mutation, "_made", lambda source: mutants)
+    file = mutation.File(name)
+    return [file.key(*mutant) for mutant in mutants]
+
+
+def _mutant(line, source):
+    lines = source.splitlines()
+    lines[line - 1] = lines[line - 1].replace("+", "-")
+    return "Minus", line, lines[line - 1].strip(), "\n".join(lines) + "\n"
+
+
+def test_a_mutant_is_the_same_while_its_function_is(monkeypatch, tmp_path):
+    first, second = _keys(monkeypatch, tmp_path, OLD, _mutant(2, OLD), _mutant(6, OLD))
+    assert first != second
+    longer = "import sys\n" + OLD.replace("def f(x):\n", "def f(x):\n    x += 1\n")
+    third, fourth = _keys(monkeypatch, tmp_path, longer, _mutant(4, longer), _mutant(8, longer))
+    assert third != first and fourth == second
+    other, = _keys(monkeypatch, tmp_path, OLD, _mutant(6, OLD), name="cspcore/other.py")
+    assert other != second
+
+
+def test_two_mutants_of_a_line_differ(monkeypatch, tmp_path):
+    source = "def f(x):\n    return (x + 1) * (x + 1)\n"
+    left = source.replace("(x + 1) *", "(x - 1) *")
+    right = source.replace("* (x + 1)", "* (x - 1)")
+    keys = _keys(monkeypatch, tmp_path, source, ("Minus", 2, "x - 1", left),
+                 ("Minus", 2, "x - 1", right))
+    assert len(set(keys)) == 2
+
+
+def test_the_report_tells_what_was_not_tried_and_what_has_no_reason(
+        monkeypatch, tmp_path, verdicts):
+    mutants = _mutant(2, OLD), _mutant(6, OLD)
+    first, second = _keys(monkeypatch, tmp_path, OLD, *mutants)
+    file = mutation.File("cspcore/some.py")
+    monkeypatch.setattr(mutation, "SURVIVORS", tmp_path / "reasons")
+    told = verdicts()
+    told.add(file.name, first, "tests/test_a.py test_one")
+    rows, survivors, good = mutation.report([file], told)
+    assert rows[1].split() == ["cspcore/some.py", "2", "1", "1", "100.0", "%"]
+    assert (survivors, good) == ([], False)
+    told.add(file.name, second, None)
+    rows, survivors, good = mutation.report([file], told)
+    assert rows[-1].split() == ["all", "2", "2", "1", "50.0", "%"]
+    assert survivors == ["cspcore/some.py:6: return x - 1  (Minus; NO REASON GIVEN)"]
+    assert not good
