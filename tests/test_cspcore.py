@@ -306,6 +306,12 @@ def test_verify_finds_what_is_broken():
             ch.post(offer)
         ch._writers = Offer(ch, WRITE, alternative)
 
+    def a_writer_waits_behind_an_alternative(ch):
+        alternative = object()
+        for offer in [Offer(ch, WRITE, alternative), Offer(ch, WRITE)]:
+            ch.post(offer)
+        ch._readers = Offer(ch, READ, alternative)
+
     def lets_writers_in(ch):
         ch._writers = DRAINED
 
@@ -323,6 +329,7 @@ def test_verify_finds_what_is_broken():
         a_taken_writer_waits,
         given_after_writers,
         a_reader_waits_behind_an_alternative,
+        a_writer_waits_behind_an_alternative,
         lets_writers_in,
         no_end_of_writers,
     )
