@@ -300,6 +300,18 @@ def test_verify_finds_what_is_broken():
         waits(ch, WRITE, 1)
         waits(ch, WRITE, 2).op = GIVEN
 
+    def given_in_another_order(ch):
+        for order in 2, 1:
+            offer = waits(ch, WRITE, order)
+            offer.op = GIVEN
+            offer.seq = order
+
+    def decided(ch):
+        class Decided:
+            waits = False
+
+        ch.post(Offer(ch, READ, Decided()))
+
     def a_reader_waits_behind_an_alternative(ch):
         alternative = object()
         for offer in [Offer(ch, READ, alternative), Offer(ch, READ)]:
@@ -328,6 +340,8 @@ def test_verify_finds_what_is_broken():
         a_ready_reader_waits,
         a_taken_writer_waits,
         given_after_writers,
+        given_in_another_order,
+        decided,
         a_reader_waits_behind_an_alternative,
         a_writer_waits_behind_an_alternative,
         lets_writers_in,
