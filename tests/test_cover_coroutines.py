@@ -548,3 +548,48 @@ if sys.implementation.name != "micropython":
         answers.append(engine.ask(answers.append, 1))
         engine.unlisten()
         assert answers == [False]
+
+    def test_a_thread_that_asks_a_loop_that_closes_before_it_answers_gets_false():
+        uthreading = threads()
+        answers = []
+        asked = uthreading.Event()
+        loop = asyncio.new_event_loop()
+        call_soon = loop.call_soon_threadsafe
+
+        async def listens():
+            engine.listen()
+
+        def tells(*args):
+            call_soon(*args)
+            asked.set()
+
+        loop.run_until_complete(listens())
+        loop.call_soon_threadsafe = tells
+        t = uthreading.Thread(target=lambda: answers.append(engine.ask(answers.append, 1)))
+        t.start()
+        asked.wait()
+        loop.close()
+        t.join()
+        engine.unlisten()
+        assert answers == [False]
+
+    def test_a_virtual_clock_stands_still_while_a_file_is_ready():
+        import socket
+
+        clock = VirtualClock()
+        seen = []
+
+        async def main():
+            mine, other = socket.socketpair()
+
+            def reads():
+                seen.append((mine.recv(1), clock.now_ms()))
+
+            with mine, other:
+                other.send(b"x")
+                asyncio.get_running_loop().add_reader(mine, reads)
+                await asyncio.sleep(60)
+                asyncio.get_running_loop().remove_reader(mine)
+
+        clock.run(main())
+        assert seen == [(b"x", 0)] and clock.now_ms() == 60000
