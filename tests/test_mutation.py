@@ -95,14 +95,24 @@ def test_the_report_tells_what_was_not_tried_and_what_has_no_reason(
     mutants = _mutant(2, OLD), _mutant(6, OLD)
     first, second = _keys(monkeypatch, tmp_path, OLD, *mutants)
     file = mutation.File("cspcore/some.py")
-    monkeypatch.setattr(mutation, "SURVIVORS", tmp_path / "reasons")
+    reasons = tmp_path / "reasons"
+    monkeypatch.setattr(mutation, "SURVIVORS", reasons)
+    monkeypatch.setattr(mutation, "GOAL", 50)
     told = verdicts()
+
+    def counts():
+        rows, survivors, good = mutation.report([file], told)
+        assert rows[1].split()[1:] == rows[-1].split()[1:]
+        return rows[1].split()[1:], survivors, good
+
+    assert counts() == (["2", "0", "0", "0", "2", "-"], [], False)
     told.add(file.name, first, "tests/test_a.py test_one")
-    rows, survivors, good = mutation.report([file], told)
-    assert rows[1].split() == ["cspcore/some.py", "2", "1", "1", "100.0", "%"]
-    assert (survivors, good) == ([], False)
+    assert counts() == (["2", "1", "0", "0", "1", "100.0", "%"], [], False)
     told.add(file.name, second, None)
-    rows, survivors, good = mutation.report([file], told)
-    assert rows[-1].split() == ["all", "2", "2", "1", "50.0", "%"]
-    assert survivors == ["cspcore/some.py:6: return x - 1  (Minus; NO REASON GIVEN)"]
-    assert not good
+    survivor = "cspcore/some.py:6: return x - 1  (Minus; {})"
+    assert counts() == (
+        ["2", "1", "0", "1", "0", "50.0", "%"], [survivor.format("NO REASON GIVEN")], False)
+    reasons.write_text("# why\n\ncspcore/some.py | return x - 1 | as good\n")
+    assert counts() == (["2", "1", "1", "0", "0", "50.0", "%"], [survivor.format("as good")], True)
+    monkeypatch.setattr(mutation, "GOAL", 51)
+    assert not counts()[2]

@@ -86,15 +86,15 @@ def mutants(source):
     """Yield (operator, number of the first changed line, its new text, mutated source)."""
     seen = {source}
     old = source.splitlines()
-    for before, block, behind in _blocks(source):
+    for before, head, block, behind in _blocks(source):
         for name, operator in _operators():
             occurrence = 0
             while True:
-                mutated = mutate_code(block, operator, occurrence)
+                mutated = mutate_code(head + block, operator, occurrence)
                 occurrence += 1
                 if mutated is None:
                     break
-                mutated = before + mutated + behind
+                mutated = before + mutated[len(head):] + behind
                 if mutated in seen or not _compiles(mutated):
                     continue
                 seen.add(mutated)
@@ -107,15 +107,19 @@ def mutants(source):
                     yield name, line + 1, text, mutated
 
 
-# The statements of a module, with what stands before and behind each: the tool parses its text
-# anew for each mutant, and a small one is parsed soon.
+# The statements of a module and of its classes, with what stands before and behind each, and a
+# line to put before it so that it can be parsed: the tool parses its text anew for each mutant,
+# and a small one is parsed soon.
 def _blocks(source):
     lines = source.splitlines(keepends=True)
     start = 0
     for node in ast.parse(source).body:
-        end = node.end_lineno
-        yield "".join(lines[:start]), "".join(lines[start:end]), "".join(lines[end:])
-        start = end
+        head = ""
+        for part in node.body if isinstance(node, ast.ClassDef) else [node]:
+            end = part.end_lineno
+            yield ("".join(lines[:start]), head, "".join(lines[start:end]), "".join(lines[end:]))
+            start = end
+            head = "class _:\n"
 
 
 def _compiles(source):

@@ -1,29 +1,37 @@
 """Mutation testing: does a test notice each small change of the code?
 
-    python tools/mutation.py [file ...] [--jobs 4] [--sample 10] [--fresh]
+    python tools/mutation.py [file ...] [--jobs 4] [--minutes 60] [--sample 10] [--fresh]
 
 Each mutant (see mutants.py) is tried in a copy of the repository by those functions of the device
 tests that reach its line (see mutation_reach.py), until one fails, hangs or crashes; those that
-noticed most for their time come first. Verdicts are kept in build/mutation and used again: a
-mutant stays noticed until the function that it changes is another, one that survived is tried
-again when a test has changed, too; --fresh forgets them. What survived is listed; a reason for it
-stands in tools/mutation_survivors.txt ("file | the change | why"). Exit status 1 if under
-90 % of a file's mutants were noticed, or a survivor has no reason. Survivors take longest;
---trust counts those that have a reason as survivors without trying them.
+noticed most for their time come first. Verdicts are kept in tools/mutation_verdicts.txt ("file |
+who noticed | which mutants") and used again: a mutant stays noticed until the function that it
+changes is another, one that survived is tried again when a test has changed, too; --fresh forgets
+them. So hours of work can be done in parts: --minutes ends one (0: only the report), and the
+mutants are tried in an order that makes each part a random sample. What survived is listed; a
+reason for it stands in tools/mutation_survivors.txt ("file | the change | why").
+docs/results/mutation.md tells the state of the default files. Exit status 1 if a mutant has been
+neither noticed nor excused by a reason, or under 90 % were noticed. Survivors take longest;
+--trust does not try those that have a reason.
 """
 
 import argparse
 import ast
 import concurrent.futures
+import copy
+import datetime
+import functools
 import hashlib
 import json
 import pathlib
 import pickle
 import queue
+import random
 import shutil
 import subprocess
 import sys
 import threading
+import time
 
 import commands
 from mutation_reach import Runner, reached
@@ -31,6 +39,8 @@ from mutation_reach import Runner, reached
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "mutation"
 SURVIVORS = ROOT / "tools" / "mutation_survivors.txt"
+VERDICTS = ROOT / "tools" / "mutation_verdicts.txt"
+PAGE = ROOT / "docs" / "results" / "mutation.md"
 GOAL = 90
 COPIED = "cspcore uapycsp ufuture upycsp uthreading benchmarks tests tools".split()
 
@@ -80,10 +90,13 @@ LAST = [
     ("upycsp/*.py", [_MEMORY, _THREAD_SCHEDULES]),
     ("uapycsp/*.py", [_MEMORY, _TASK_SCHEDULES]),
     ("ufuture/micro.py", [_OLD, _MEMORY, _TASK_SCHEDULES]),
+    ("ufuture/cpython.py", [(_PYTEST + "tests/test_adapters_stdin.py", 10)]),
     ("*", []),
 ]
-DEFAULT = """
-cspcore/channel.py cspcore/buffered.py cspcore/choice.py cspcore/group.py cspcore/process.py
+_NOTHING_TO_CHANGE = "__init__.py", "errors.py"
+DEFAULT = sorted([str(path.relative_to(ROOT)) for path in ROOT.glob("cspcore/*.py")
+                  if path.name not in _NOTHING_TO_CHANGE])
+DEFAULT += """
 upycsp/channel.py upycsp/alternative.py upycsp/wait.py upycsp/process.py upycsp/watch.py
 uapycsp/channel.py uapycsp/alternative.py uapycsp/wait.py uapycsp/process.py
 ufuture/micro.py ufuture/cpython.py
@@ -122,9 +135,8 @@ class Copy:
 
     def failing(self, step, names):
         """The function that fails of those named, each with its usual seconds; None if none."""
-        verdicts = self.runner.ask(step, [(n, 10 + 3 * seconds) for n, seconds in names])
+        verdicts = self.runner.ask(step, [(n, 4 + 3 * seconds) for n, seconds in names])
         return verdicts[-1][0] if verdicts and verdicts[-1][1] == "fail" else None
-
 
     def fails(self, command, seconds):
         """Whether a command of LAST fails or hangs."""
@@ -184,16 +196,26 @@ def _made(source):
 class File:
     """A source file: its mutants, and the functions that these change."""
 
-    def __init__(self, name, sample):
+    def __init__(self, name):
         self.name = name
         self.source = (ROOT / name).read_text()
         self.steps = plan(name)
-        self.mutants = list(_made(self.source))[::sample]
+        self.mutants = list(_made(self.source))
         nodes = ast.walk(ast.parse(self.source))
         self.statements = sorted({n.lineno for n in nodes if isinstance(n, ast.stmt)})
         tree = ast.walk(ast.parse(self.source))
         kinds = ast.FunctionDef, ast.AsyncFunctionDef
         self.functions = [(n.lineno, n.end_lineno) for n in tree if isinstance(n, kinds)]
+
+    def sampled(self, n):
+        """The same with each n-th mutant only."""
+        part = copy.copy(self)
+        part.mutants = self.mutants[::n]
+        return part
+
+    def keys(self):
+        """Those of all mutants."""
+        return {self.key(*mutant) for mutant in self.mutants}
 
     def statement(self, line):
         """The line on which the statement begins that a line belongs to."""
@@ -204,88 +226,139 @@ class File:
         old = self.source.splitlines()[line - 1].strip()
         return "without " + old if text == "pass" else text
 
-    def key(self, operator, line, text):
+    def key(self, operator, line, text, changed):
         """What stays the same for a mutant while the function it changes does."""
         around = [f for f in self.functions if f[0] <= line <= f[1]]
         first, last = max(around, default=(1, 0))
         lines = self.source.splitlines()[first - 1 : last] if around else []
-        body = "\n".join([*lines, operator, str(line - first), text])
-        return hashlib.sha256(body.encode()).hexdigest()[:20]
+        lines += [operator, str(line - first), text, *changed.splitlines()[line - 1 : line]]
+        body = "\n".join([self.name, *lines])
+        return hashlib.sha256(body.encode()).hexdigest()[:12]
+
+
+@functools.cache
+def whole(name):
+    """The File of that name; making its mutants takes a while."""
+    return File(name)
 
 
 class Verdicts:
-    """Who noticed each mutant, kept in a file."""
+    """Who noticed each mutant: in a file of the repository, and since it was written in another.
 
-    def __init__(self, tests, fresh):
+    `known` has who noticed a mutant, or None, by its key; `kept` all that was ever told, with the
+    digest of the tests that it survived.
+    """
+
+    SURVIVED = "survived "
+
+    def __init__(self, tests, fresh=False, path=VERDICTS, newer=BUILD / "verdicts.jsonl"):
         self.tests = tests
-        self.path = BUILD / "verdicts.jsonl"
+        self.path = path
+        self.newer = newer
+        self.kept = {}
         self.known = {}
         self.lock = threading.Lock()
         if fresh:
-            self.path.unlink(missing_ok=True)
+            self.newer.unlink(missing_ok=True)
+        else:
+            self._read()
+
+    def _read(self):
         if self.path.exists():
             for line in self.path.read_text().splitlines():
-                key, who, against = json.loads(line)
-                if who or against == tests:
-                    self.known[key] = who
+                file, who, keys = line.split(" | ")
+                for key in keys.split():
+                    self._take(file, key, who)
+        if self.newer.exists():
+            for line in self.newer.read_text().splitlines():
+                self._take(*json.loads(line))
 
-    def add(self, key, who):
-        with self.lock, self.path.open("a") as out:
+    def _take(self, file, key, who):
+        self.kept[key] = file, who
+        if not who.startswith(self.SURVIVED):
             self.known[key] = who
-            out.write(json.dumps([key, who, self.tests]) + "\n")
+        elif who == self.SURVIVED + self.tests:
+            self.known[key] = None
+
+    def add(self, file, key, who):
+        """Who noticed a mutant of a file, or None."""
+        with self.lock, self.newer.open("a") as out:
+            said = file, key, who or self.SURVIVED + self.tests
+            self._take(*said)
+            out.write(json.dumps(said) + "\n")
+
+    def write(self, mutants):
+        """Keeps what is told of the mutants that there are, {file: keys}, and of other files."""
+        groups = {}
+        for key, (file, who) in self.kept.items():
+            if file not in mutants or key in mutants[file]:
+                groups.setdefault((file, who), []).append(key)
+        lines = [" | ".join((*group, " ".join(sorted(groups[group])))) for group in sorted(groups)]
+        self.path.write_text("".join([line + "\n" for line in lines]))
+        self.newer.unlink(missing_ok=True)
 
 
 def _try(file, mutant, tests, copies):
     # Who notices the mutant, or None.
-    copy = copies.get()
-    target = copy.path / file.name
+    tried = copies.get()
+    target = tried.path / file.name
     try:
         target.write_text(mutant[3])
         for step, names in tests.of(file.name, file.statement(mutant[1]), file.steps):
-            name = copy.failing(step, names)
+            name = tried.failing(step, names)
             if name:
                 tests.credit(step, name)
                 return " ".join([str(word) for word in step if word] + [name])
         for command, seconds in _of(file.name, LAST):
-            if copy.fails(command, seconds):
+            if tried.fails(command, seconds):
                 return command
         return None
     finally:
         target.write_text(file.source)
-        copies.put(copy)
+        copies.put(tried)
 
 
-def examine(files, verdicts, find_tests, jobs, trusted):
-    """Try the mutants that have no verdict yet, but for what is trusted to survive."""
+def examine(files, verdicts, find_tests, jobs, trusted, until):
+    """Try the mutants that have no verdict yet, but for what is trusted to survive.
+
+    No more are begun when time.monotonic() is past `until`.
+    """
     todo = []
     for file in files:
         for mutant in file.mutants:
-            key = file.key(*mutant[:3])
+            key = file.key(*mutant)
             if key in verdicts.known:
                 continue
-            if (file.name, file.shown(*mutant[1:3])) in trusted:
-                verdicts.known[key] = None
-            else:
+            if (file.name, file.shown(*mutant[1:3])) not in trusted:
                 todo.append((file, key, mutant))
-    if not todo:
+    if not todo or time.monotonic() >= until:
         return
+    random.Random(1).shuffle(todo)
+    todo.sort(key=lambda entry: entry[1] not in verdicts.kept)  # survivors of other tests first
     tests = find_tests()
     copies = queue.SimpleQueue()
     for n in range(jobs):
         copies.put(Copy(n))
-    copy = copies.get()
+    first = copies.get()
     for command in {last for file in files for last in _of(file.name, LAST)}:
-        if copy.fails(*command):
+        if first.fails(*command):
             raise SystemExit("`{}` fails without any mutant".format(command[0]))
-    copies.put(copy)
+    copies.put(first)
+
+    def one(file, key, mutant):
+        if time.monotonic() < until:
+            verdicts.add(file.name, key, _try(file, mutant, tests, copies))
+
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        futures = {
-            pool.submit(_try, file, mutant, tests, copies): key for file, key, mutant in todo
-        }
-        for n, future in enumerate(concurrent.futures.as_completed(futures)):
-            verdicts.add(futures[future], future.result())
-            if sys.stderr.isatty() or (n + 1) % 100 == 0:
-                print("\r{}/{} ".format(n + 1, len(todo)), end="", file=sys.stderr, flush=True)
+        futures = [pool.submit(one, *entry) for entry in todo]
+        try:
+            for n, future in enumerate(concurrent.futures.as_completed(futures)):
+                future.result()
+                if sys.stderr.isatty() or (n + 1) % 100 == 0:
+                    print("\r{}/{} ".format(n + 1, len(todo)), end="", file=sys.stderr, flush=True)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _digest(paths):
@@ -319,34 +392,78 @@ def _reasons():
     return reasons
 
 
+_ROW = "{:24} {:>7} {:>7} {:>8} {:>8} {:>7} {:>8}"
+
+
+def _row(name, *counts):
+    noticed, excused, survived, left = counts
+    n = sum(counts)
+    tried = noticed + survived
+    # What is left is taken to be like what was tried.
+    share = 100 * (n - excused) / n * noticed / tried if tried else 0
+    shown = "{:.1f} %".format(share) if tried or n and not left else "-"
+    return _ROW.format(name, n, noticed, excused, survived, left, shown), share
+
+
 def report(files, verdicts):
-    """Print rates and survivors; true if all is as it should be."""
+    """(The table of rates, the survivors, whether all is as it should be); lists of lines."""
     reasons = _reasons()
-    good = True
-    total = caught = 0
+    rows = [_ROW.format("file", "mutants", "noticed", "excused", "survived", "left", "noticed")]
+    survivors = []
+    total = [0, 0, 0, 0]
     for file in files:
-        survivors = [m[:3] for m in file.mutants if verdicts.known[file.key(*m[:3])] is None]
-        n = len(file.mutants)
-        rate = 100 * (n - len(survivors)) / n
-        print("{:24} {:4} mutants, {:4} noticed: {:.1f} %".format(
-            file.name, n, n - len(survivors), rate))
-        for operator, line, text in survivors:
+        counts = [0, 0, 0, 0]
+        for mutant in file.mutants:
+            operator, line, text, _ = mutant
             text = file.shown(line, text)
-            why = reasons.get((file.name, text))
-            good = good and why is not None
-            print("    {}:{}: {}  ({}; {})".format(
-                file.name, line, text, operator, why or "NO REASON GIVEN"))
-        total += n
-        caught += n - len(survivors)
-        good = good and rate >= GOAL
-    print("{} mutants, {} noticed: {:.1f} %".format(total, caught, 100 * caught / total))
-    return good
+            key = file.key(*mutant)
+            who = verdicts.known.get(key)
+            why = None if who else reasons.get((file.name, text))
+            kind = 0 if who else 1 if why else 2 if key in verdicts.kept else 3
+            counts[kind] += 1
+            if not who and kind != 3:
+                survivors.append("{}:{}: {}  ({}; {})".format(
+                    file.name, line, text, operator, why or "NO REASON GIVEN"))
+        rows.append(_row(file.name, *counts)[0])
+        total = [a + b for a, b in zip(total, counts)]
+    row, share = _row("all", *total)
+    return [*rows, row], survivors, total[2:] == [0, 0] and share >= GOAL
+
+
+_PAGE = """# Which small changes the tests notice
+
+`make mutation`, {date:%Y-%m-%d}. A mutant is the source with one operator, constant, branch or
+statement changed. Which of the tests has noticed it is kept in
+[tools/mutation_verdicts.txt](../../tools/mutation_verdicts.txt); why it may survive, which excuses
+it, in [tools/mutation_survivors.txt](../../tools/mutation_survivors.txt). What is left was not
+tried yet; it is a random part of each file, and the share is that of all mutants if it is like
+the rest.
+
+```text
+{rows}
+```
+
+Survivors without a reason, of these tests or of earlier ones:
+
+```text
+{without}
+```
+"""
+
+
+def page(verdicts):
+    """What docs/results/mutation.md says."""
+    rows, survivors, _ = report([whole(name) for name in DEFAULT], verdicts)
+    without = [line for line in survivors if "NO REASON GIVEN" in line]
+    return _PAGE.format(date=datetime.date.today(), rows="\n".join(rows),
+                        without="\n".join(without) or "none")
 
 
 def main():
     parser = argparse.ArgumentParser(description="Mutation testing.")
     parser.add_argument("files", nargs="*", default=DEFAULT)
     parser.add_argument("--jobs", type=commands.whole(1), default=4)
+    parser.add_argument("--minutes", type=commands.whole(0), help="begin no mutant after so many")
     parser.add_argument("--sample", type=commands.whole(1), default=1,
                         help="only each N-th mutant")
     parser.add_argument("--trust", action="store_true", help="try nothing that has a reason")
@@ -355,17 +472,28 @@ def main():
     for name in args.files:
         if not (ROOT / name).is_file():
             parser.error("there is no file {}".format(name))
+    until = float("inf") if args.minutes is None else time.monotonic() + 60 * args.minutes
     BUILD.mkdir(parents=True, exist_ok=True)
-    files = [File(name, args.sample) for name in args.files]
+    files = [whole(name).sampled(args.sample) for name in args.files]
     steps = sorted({step for file in files for step in file.steps}, key=str)
-    verdicts = Verdicts(_digest({ROOT / file for file, _, _ in steps}), args.fresh)
+    tests = {ROOT / step[0] for name in DEFAULT for step in plan(name)}
+    verdicts = Verdicts(_digest(tests), args.fresh)
 
     def find_tests():
         return Tests(_reached(steps, args.jobs))
 
-    examine(files, verdicts, find_tests, args.jobs, _reasons() if args.trust else {})
-    return 0 if report(files, verdicts) else 1
+    try:
+        examine(files, verdicts, find_tests, args.jobs, _reasons() if args.trust else {}, until)
+    finally:
+        verdicts.write({name: whole(name).keys() for name in {*DEFAULT, *args.files}})
+        PAGE.write_text(page(verdicts))
+    rows, survivors, good = report(files, verdicts)
+    print("\n".join(rows + survivors))
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
-    sys.exit(commands.ended(main))
+    try:
+        sys.exit(commands.ended(main))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -17,13 +17,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from harness import collect, device, patience  # noqa: E402
+from harness import collect, device  # noqa: E402
 
-LIMIT = 60  # seconds, where no other is given
-MOST_CROWDED = 4  # or a mutant that hangs beside much else would be waited for without end
-
-_crowding = patience.crowding
-patience.crowding = lambda: min(_crowding(), MOST_CROWDED)
+LIMIT = 20  # seconds, where no other is given
 
 
 def answer(file, interpreter, variant, names, ask):

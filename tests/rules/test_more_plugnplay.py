@@ -403,6 +403,16 @@ async def test_sampler_writes_the_newest_value_once():
     assert b.poisoned
 
 
+async def test_sampler_takes_all_values_of_an_interval_before_it_writes():
+    a, b = channels(2)
+    h = csp.Spawn(plug.Sampler(a.read, b.write, 10000000))
+    await par(give_from(a.write, range(5)))
+    assert b.queue_len() == 0
+    a.poison()
+    await join(h)
+    assert b.poisoned
+
+
 def test_an_idle_sampler_does_not_hide_a_deadlock():
     a, b = channels(2)
     with raises(csp.DeadlockError) as e:
