@@ -593,3 +593,20 @@ if sys.implementation.name != "micropython":
 
         clock.run(main())
         assert seen == [(b"x", 0)] and clock.now_ms() == 60000
+
+    def test_a_virtual_clock_waits_for_a_thread_when_no_timer_is_left():
+        import threading
+
+        clock = VirtualClock()
+
+        async def main():
+            ch = Channel("ch")
+            loop = asyncio.get_running_loop()
+            told = loop.call_soon_threadsafe, (loop.create_task, ch.write(5))
+            t = threading.Timer(0.05, *told)
+            t.start()
+            assert await ch.read() == 5
+            t.join()
+
+        clock.run(main())
+        assert clock.now_ms() == 0
