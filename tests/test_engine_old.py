@@ -16,7 +16,7 @@ from harness import collect, device, interpreters
 TESTS = pathlib.Path(__file__).parent
 ROOT = interpreters.ROOT
 FILES = [TESTS / "test_contract.py", TESTS / "test_engine.py", TESTS / "test_engine_changes.py"]
-FILES += [TESTS / "test_engine_loops.py"]
+FILES += [TESTS / "test_engine_loops.py", TESTS / "test_standing_coroutines.py"]
 FILES += sorted(TESTS.glob("test_ufuture*.py"))
 RULES = sorted(TESTS.glob("rules/test_*.py"))
 FEW = [path for path in RULES if path.stem in ("test_choice", "test_poison", "test_parallel",

@@ -22,7 +22,6 @@ from cspcore.channel import (
 from cspcore.choice import End, WriteGuard, title
 from uapycsp.wait import NOTHING, coroutine, wait_in_queue, wake_chain
 
-CancelledError = engine.CancelledError
 # The engine keeps two names here up to date: `me`, which is the running process if it can serve as
 # the offer it waits on, and `wake`.
 me = wake = None
@@ -133,10 +132,10 @@ class WriteEnd(End):
         o = ch._readers
         if o is not None:
             if o.alt is None:
-                # With one name more the generator would take 192 bytes of heap instead of 160.
-                ch._readers = ch = o.next
-                if ch is not None:
-                    ch.prev = o.prev
+                n = o.next
+                ch._readers = n
+                if n is not None:
+                    n.prev = o.prev
                     o.next = None
                 o.value = value
                 wake(o)
@@ -158,12 +157,7 @@ class WriteEnd(End):
             ch._writers = o
         else:
             link(ch._writers, o)
-        try:
-            yield o
-        except CancelledError:
-            if o.value is not TAKEN:
-                raise
-            engine.cancel_later()
+        yield o  # without `try`, as in csp_read: a cancel asks o.stands, then calls o.cancelled
         if o.value is not TAKEN:
             raise self.ended()
         return 0

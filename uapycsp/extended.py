@@ -18,6 +18,8 @@ CancelledError = engine.CancelledError
 class _Hold(extended.Hold, Join):
     # A Join, as which the watchdog knows it.
 
+    stands = True
+
     def __init__(self, channel):
         Join.__init__(self)
         extended.Hold.__init__(self, channel)

@@ -1,7 +1,7 @@
 """How the offers of this library wait: on ufuture's engine."""
 
 from ufuture.loop import engine
-from cspcore.channel import GIVEN, MARKER, POISON, READ, TAKEN, WAITING
+from cspcore.channel import GIVEN, MARKER, POISON, READ, TAKEN, WAITING, WRITE
 from cspcore.channel import Offer as BaseOffer
 
 CancelledError = engine.CancelledError
@@ -26,6 +26,12 @@ else:
 class Waiting:
     """What a plain operation waits on is an offer, too: this is what becomes of it in the end."""
 
+    def stands(self):
+        """Whether it is a write that has happened: its process goes on before it is cancelled."""
+        if self.op == MARKER:
+            return self.channel.stands
+        return self.value is TAKEN and self.op == WRITE
+
     def cancelled(self):
         if self.op == MARKER:
             return self.channel.cancelled()
@@ -47,6 +53,7 @@ class Waiting:
 class Composed:
     """What has several offers, an Alternative or a Parallel, and how its process waits on it."""
 
+    stands = False  # it sees to that itself
     _me = None
 
     def rest(self):

@@ -15,7 +15,7 @@ else:
     # would be collected each time.
     _FILLS = (gc.mem_alloc() + gc.mem_free()) // 1024
 
-    def _sized(a, b, c, d, e, f, g, h, i, j, k, m, n, o):
+    def _sized(a, b, c, d, e, f, g, h):
         # Its generator takes as much of the heap as that of an operation.
         yield
 
@@ -27,7 +27,7 @@ else:
         lags far behind, in gaps too small for a generator: fill these, with garbage of one block.
         """
         try:
-            near = id(_sized(x, x, x, x, x, x, x, x, x, x, x, x, x, x))
+            near = id(_sized(x, x, x, x, x, x, x, x))
             for _ in range(_FILLS):
                 if near - id((x,)) < _NEAR:
                     break

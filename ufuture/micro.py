@@ -67,6 +67,7 @@ _stamped = _stamps = 0  # where `order` gave its last number, and how many there
 _alive = 0  # owned tasks that have not ended
 _room = 0  # how many of them _ready has room for
 _cancels = []  # tasks to cancel before anything else is resumed
+_resumed = 0  # how many there are in _ready that let a cancelled task go on
 _driver = None
 _drives = False  # the driver is in the middle of a round
 _queue = core._task_queue  # the loop's queue that the driver belongs to
@@ -157,6 +158,31 @@ class _Later(Parked):
         self.victim = victim
 
 
+class _Resumed(Parked):
+    # Stands in _ready before a task that was cancelled when what it waited for had happened, to
+    # let it go on; and again behind it, to cancel it when it waits again.
+
+    def __init__(self, task):
+        self.victim = self
+        self.begun = False
+        self._of = task
+
+    def cancel(self):
+        global _resumed
+        task = self._of
+        if self.begun:
+            task.cancel()
+            return
+        self.begun = True
+        _resumed -= 1
+        if task.data is CancelledError:
+            core._task_queue.remove(task)
+            task.data = task.state
+        else:  # an interrupt has ended the driver, and asyncio has thrown it
+            _skip(task.state)
+            _skip(self)
+
+
 def _tell(owned, task, er):
     # An owned task has ended: what asyncio calls its state for.
     global _alive
@@ -173,14 +199,27 @@ class Owned(Parked):
     """The state of a task that the driver runs. Subclasses define `ended`.
 
     One that `serves` is what its task waits on, as long as `names["me"]` says so: `yield me`. Its
-    `cancelled` is asked then, and also before the task has begun.
+    `cancelled` is asked then, and also before the task has begun; but first, whether it `stands`.
     """
 
     serves = False
 
     def remove(self, task):
-        if self.cancelled():
+        if self.stands():
+            self._resume(_Resumed(task))
+        elif self.cancelled():
             _skip(self)
+
+    def _resume(self, resumed):
+        # asyncio is about to queue the task, to throw a CancelledError: the driver comes before.
+        global _resumed
+        if not _drives:
+            _hurry()
+        _ready.extend((resumed, _NOBODY, resumed))  # from here on nothing needs memory
+        _resumed += 1
+        _skip(self)
+        self.cancelled()
+        _ready[-2] = self
 
     __call__ = _tell
 
@@ -195,6 +234,10 @@ class Owned(Parked):
 
     def cancelled(self):
         return True  # not begun yet: it still stands in _ready
+
+    def stands(self):
+        """Whether what it waited for has happened, so that a cancel has to come later."""
+        return False
 
 
 def park(parked):
@@ -254,8 +297,9 @@ def aside(f, *args):
 
 
 def _new_loop():
-    global _queue, _driver, _timed, _drives, _listener
+    global _queue, _driver, _timed, _drives, _listener, _resumed
     _listener = None
+    _resumed = 0
     _drives = False
     _queue = core._task_queue
     _driver = None
@@ -331,8 +375,8 @@ def _drive():
             advance(left)
             left = kept = LIMIT
             task = me = parked = None  # a parked driver keeps nothing alive
-            if _ready and _ready[0].victim is not None:
-                continue  # it is cancelled before asyncio's tasks can meet what it waits on
+            if _resumed or _ready and _ready[0].victim is not None:
+                continue  # before asyncio's tasks can meet what it waits on, or asyncio the task
             if not _ready and not _cancels:
                 if watch is not None:
                     if core._task_queue.peek() is None and _no_stream() and _look():
@@ -585,13 +629,18 @@ def cancel_later():
         _ready.insert(i + 1, _Later(task))
         _base -= 1  # which keeps the order of those behind it
         return
+    # One of the others who are ready might pair what the task waits on, and again each time.
+    _hurry()
+    _cancels.append(task)
+
+
+def _hurry():
+    # The driver comes before all others who are ready.
     if names["wake"] is _wake_parked:
         _kick()
-    _cancels.append(task)
-    # The driver comes before all others who are ready: one of them might pair what the task waits
-    # on, and again each time.
-    core._task_queue.remove(_driver)
-    _push_at(_driver, ticks_add(ticks_ms(), -1000))
+    if core.cur_task is not _driver:
+        core._task_queue.remove(_driver)
+        _push_at(_driver, ticks_add(ticks_ms(), -1000))
 
 
 def cancel(owned):

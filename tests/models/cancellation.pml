@@ -39,7 +39,7 @@ MAPS cancelled_plain | uapycsp/wait.py:Waiting.cancelled | value = self.value
 MAPS cancelled_alternative | uapycsp/alternative.py:Alternative.cancelled | i = self._chosen
 MAPS cancelled_group | uapycsp/process.py:Parallel.cancelled | woken = not self.left
 MAPS group_gives_back | uapycsp/process.py:Parallel.cancelled | give_back(o.channel, o.value, o.seq)
-MAPS write_stands | uapycsp/channel.py:WriteEnd.csp_write | engine.cancel_later()
+MAPS write_stands | ufuture/micro.py:Owned.remove | self._resume(_Resumed(task))
 MAPS guard_stands | uapycsp/alternative.py:Alternative.select | engine.cancel_later()
 MAPS group_stands | uapycsp/process.py:Parallel._run | engine.cancel_later()
 MAPS group_post | cspcore/group.py:Group.post | ch.post(offer)

@@ -3,8 +3,9 @@ MODEL The driver of coroutines on MicroPython: its ready list, asyncio's queue, 
 RULE 2: who was met is resumed once, by the driver or, a foreign task, by asyncio; whether the
     driver runs, is parked, waits for the next look of the watchdog or gives way (assertions)
 RULE 6: a wait with a time limit ends by its wake or by the time, not by both (assertions)
-RULE 8: a task cancelled while it is in the ready list is resumed by its cancellation alone; one to
-    be cancelled later is cancelled before anybody can meet what it waits on (assertions)
+RULE 8: a task cancelled while it is in the ready list is resumed by its cancellation alone, or, if
+    it waits in a plain write, alone without it; one to be cancelled later is cancelled before
+    anybody can meet what it waits on (assertions)
 FULL -DOWNED=2 -DFOREIGN=1 -DACTS=6 -DLIMIT=2
 FULL -DOWNED=2 -DFOREIGN=1 -DACTS=6 -DLIMIT=1 -DWATCH
 FULL -DOWNED=3 -DFOREIGN=0 -DACTS=6 -DLIMIT=2 -DWATCH
@@ -20,6 +21,9 @@ FAULT STILL_QUEUED a foreign task that was woken and then cancelled stays in asy
 FAULT SENT_FOREIGN the driver resumes a foreign task itself
 FAULT LATE_CANCEL a task to be cancelled later waits for its turn like all others
 FAULT STOPS_SHORT the driver gives way to asyncio just before it would cancel a task
+FAULT LATE_RESUME a write that was met is cancelled, and asyncio may get there before the driver
+FAULT GIVES_WAY the driver gives way to asyncio before it has let such a write go on
+FAULT TWICE_READY such a write stands twice in the ready list
 MAPS wake | ufuture/micro.py:_wake_parked | _ready.append(parked)
 MAPS kick | ufuture/micro.py:_kick | _push(_driver)
 MAPS kick_timed | ufuture/micro.py:_kick | core._task_queue.remove(_driver)
@@ -30,7 +34,7 @@ MAPS other_foreign | ufuture/micro.py:_other | parked.queued = True
 MAPS other_later | ufuture/micro.py:_other | parked.victim.cancel()
 MAPS drop | ufuture/micro.py:_drive | advance(left)
 MAPS gives_way | ufuture/micro.py:_drive | _push(this)
-MAPS goes_on | ufuture/micro.py:_drive | if _ready and _ready[0].victim is not None:
+MAPS goes_on | ufuture/micro.py:_drive | if _resumed or _ready and _ready[0].victim is not None:
 MAPS parks | ufuture/micro.py:_drive | if not _ready and not _cancels:
 MAPS look | ufuture/micro.py:_drive | if core._task_queue.peek() is None and _no_stream() and _look():
 MAPS parks_timed | ufuture/micro.py:_drive | _timed = True
@@ -42,17 +46,21 @@ MAPS passes | ufuture/micro.py:Parked.__bool__ | task.data = None
 MAPS park_ms | ufuture/micro.py:park_ms | parked.queued = True
 MAPS unlimit | ufuture/micro.py:unlimit | core._task_queue.remove(task)
 MAPS later_next | ufuture/micro.py:cancel_later | _ready.insert(i + 1, _Later(task))
-MAPS later_first | ufuture/micro.py:cancel_later | _push_at(_driver, ticks_add(ticks_ms(), -1000))
+MAPS later_first | ufuture/micro.py:cancel_later | _hurry()
+MAPS hurries | ufuture/micro.py:_hurry | _push_at(_driver, ticks_add(ticks_ms(), -1000))
+MAPS stands | ufuture/micro.py:Owned._resume | _ready.extend((resumed, _NOBODY, resumed))  # from here on nothing needs memory
+MAPS resumed | ufuture/micro.py:_Resumed.cancel | core._task_queue.remove(task)
 */
 #define TASKS (OWNED + FOREIGN)
 #define DRIVER TASKS
 #define LOOP (TASKS + 1)
 #define IS_OWNED(t) ((t) < OWNED)
 
-/* Entries of the ready list: a task, nobody, or a task to cancel. */
+/* Entries of the ready list: a task, nobody, a task to cancel, or one whose write stands. */
 #define SKIP TASKS
 #define LATER(t) (TASKS + 1 + (t))
-#define READY (3 * TASKS + 2)
+#define RESUMED(t) (2 * TASKS + 1 + (t))
+#define READY (5 * TASKS + 2)
 #define ANY(x) (x[0] || x[TASKS / 2] || x[TASKS - 1]) /* of at most three tasks */
 
 /* Where a task, or the driver, stands in asyncio's queue. Of those who are there any may be the
@@ -75,7 +83,9 @@ byte waits[TASKS];
 bit queued[TASKS];       /* of what it waits on: in asyncio's queue */
 bit parked[TASKS];       /* task.data is what it waits on */
 bit thrown[TASKS];       /* task.data is a CancelledError */
-bit writes[TASKS];       /* it waits to write: its cancellation comes later */
+byte writes[TASKS];      /* it waits to write: its cancellation comes later */
+bit held[TASKS];         /* it goes on first, and is to be cancelled at its next wait */
+byte n_resumed;          /* entries RESUMED in the ready list */
 bit cancels[TASKS];      /* stands in _cancels */
 bit appends = 1;         /* names["wake"] is _append: the driver is not parked */
 bit drives, timed;
@@ -167,10 +177,50 @@ inline skip_it(t) {
   od
 }
 
+/* What writes[t] says. A plain write of a task of ours takes no CancelledError when it was met. */
+#define GUARDED 1
+#define PLAIN 2
+
+inline hurry() {
+  if
+  :: !appends ->
+     kick()
+  :: else
+  fi;
+  if
+  :: running != DRIVER ->
+hurries:
+     remove(DRIVER);
+     push(DRIVER, FIRST)
+  :: else
+  fi
+}
+
 /* task.cancel() */
 inline cancel(t) {
   if
   :: waits[t] == ENDED || thrown[t]
+  :: !(waits[t] == ENDED || thrown[t]) && parked[t] && waits[t] == MET && writes[t] == PLAIN ->
+#ifndef FAULT_LATE_RESUME
+     if
+     :: !drives ->
+        hurry()
+     :: else
+     fi;
+#endif
+#ifndef FAULT_TWICE_READY
+     skip_it(t);
+#endif
+stands:
+     append(RESUMED(t));
+     append(t);
+     append(LATER(t));
+     n_resumed++;
+     owed[t] = 0;
+     held[t] = 0;
+     parked[t] = 0;
+     push(t, NOW);
+     thrown[t] = 1
   :: else ->
      owed[t] = 0;
      if
@@ -205,7 +255,7 @@ removed_queued:
      fi;
      thrown[t] = 1;
      /* a write that was met stands; anything else is withdrawn, or given back */
-     waits[t] = (waits[t] == MET && writes[t] -> MET : RUNS)
+     waits[t] = (waits[t] == MET && writes[t] == GUARDED -> MET : RUNS)
   fi
 }
 
@@ -228,14 +278,14 @@ later_next:
   :: else ->
 later_first:
      cancels[t] = 1;
+#ifndef FAULT_LATE_CANCEL
+     hurry()
+#else
      if
      :: !appends ->
         kick()
      :: else
-     fi;
-#ifndef FAULT_LATE_CANCEL
-     remove(DRIVER);
-     push(DRIVER, FIRST)
+     fi
 #endif
   fi
 }
@@ -246,7 +296,9 @@ inline park(t) {
   parked[t] = 1;
   if
   :: writes[t] = 0
-  :: writes[t] = 1
+  :: writes[t] = GUARDED
+  :: IS_OWNED(t) ->
+     writes[t] = PLAIN
   fi
 }
 
@@ -263,13 +315,15 @@ end_out:
           thrown[t] = 0;
           if
           :: waits[t] == MET ->
-             assert(writes[t]);
+             assert(writes[t] == GUARDED); /* what is thrown there is caught */
              waits[t] = RUNS;
              cancel_later(t)
           :: else
           fi
        :: else ->
           assert(!owed[t]);
+          owed[t] = held[t];
+          held[t] = 0;
           waits[t] = RUNS
        fi;
        do
@@ -302,6 +356,7 @@ end_out:
           :: true ->
 park_ms:
              park(t);
+             writes[t] = (writes[t] == PLAIN -> GUARDED : writes[t]);
              queued[t] = 1;
              push(t, TIMED)
           :: true -> /* a turn */
@@ -358,7 +413,17 @@ next_ready:
           left--;
           if
           :: e == SKIP
-          :: e > SKIP ->
+          :: e >= RESUMED(0) ->
+             assert(n_resumed);
+             n_resumed--;
+             e = e - RESUMED(0);
+             assert(thrown[e]);
+resumed:
+             remove(e);
+             thrown[e] = 0;
+             parked[e] = 1;
+             held[e] = 1
+          :: e > SKIP && e < RESUMED(0) ->
 other_later:
              cancel(e - SKIP - 1)
           :: e < SKIP && !IS_OWNED(e) ->
@@ -406,7 +471,11 @@ drop:
        e = 0;
 #ifndef FAULT_STOPS_SHORT
        if
-       :: n_ready && ready[0] > SKIP ->
+#ifndef FAULT_GIVES_WAY
+       :: n_resumed || n_ready && ready[0] > SKIP ->
+#else
+       :: n_ready && ready[0] > SKIP && ready[0] < RESUMED(0) ->
+#endif
 goes_on:
           goto again
        :: else
@@ -473,7 +542,8 @@ inline verify() {
      od;
      if
      :: thrown[x_t] ->
-        assert(x_n == 0 && where[x_t] == NOW && !parked[x_t])
+        assert(where[x_t] == NOW && !parked[x_t]);
+        assert(x_n == 0 || writes[x_t] == PLAIN && x_n == 1 && where[DRIVER] == FIRST)
      :: !thrown[x_t] && waits[x_t] == MET ->
         assert(parked[x_t] && x_n + (where[x_t] == NOW) == 1);
         assert(queued[x_t] == (where[x_t] == NOW) && !(IS_OWNED(x_t) && queued[x_t]))

@@ -95,8 +95,8 @@ FAULTS = {
         "        chain = None\n        self._readers = DEAD\n        self._refresh()\n",
     ),
     "a cancelled write that was read raises": (
-        "uapycsp", "uapycsp/channel.py",
-        "            if o.value is not TAKEN:\n                raise\n", "            raise\n",
+        "uapycsp", "uapycsp/wait.py", "        return self.value is TAKEN and self.op == WRITE\n",
+        "        return False\n",
     ),
     "a cancelled read stays in its queue": (
         "uapycsp", "uapycsp/wait.py", "        self.channel.withdraw(self)\n", "",
