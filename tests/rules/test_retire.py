@@ -130,7 +130,7 @@ async def test_a_choice_by_a_counted_end_takes_what_is_buffered_first():
     ch = csp.BufferedChannel("b", 1)
     end = ch.reader()
     await ch.write(1)
-    h = await posted(ch, give(ch.write, 2), 1)
+    h = await posted(ch, give(ch.write, 2), 2)
     for value in 1, 2:
         ((guard, read),) = await par(choose(end))
         assert guard is end and read == value
