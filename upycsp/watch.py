@@ -27,7 +27,6 @@ def run_group(group, processes):
     """Run a Parallel of processes under the watchdog; one's result, or the list of several's."""
     if not processes:
         raise ValueError("run needs at least one process")
-    h = None
     # The attributes: later there may be no memory to make them.
     group.deadlock = group.outer = group.exception = None
     group.depth = 1
