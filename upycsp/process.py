@@ -126,8 +126,7 @@ class Process(BaseProcess, Runnable):
         self._blame(exception)
         self._note(self.forgo(exception))
         with lock:
-            party = group.member_ended(self)
-        wake_chain(party)
+            group.member_ended(self)  # nobody waits for it yet, who would have to be woken
         return exception
 
     def perform(self):
