@@ -232,10 +232,16 @@ def test_what_has_ended_keeps_nothing_alive():
 
 
 def test_an_interrupt_between_two_starts_leaves_the_first_process_to_itself():
-    a, b = Channel("a"), Channel("b")
+    a, b, c, d, e = [Channel(name) for name in "abcde"]
+    t, _ = starts(d.write, "given back")
+    until(lambda: d.queue_len() == 1)
+    guards = [c.read, d.read, e.write.alt_pending_write(1)]
     with starting(2, KeyboardInterrupt()):
-        raises(KeyboardInterrupt, Parallel(reads(a.read), reads(b.read)).run)
+        raises(KeyboardInterrupt, Parallel(*guards + [reads(a.read), reads(b.read)]).run)
+    t.join()
     assert b.poisoned and not a.poisoned
+    assert (c.queue_len(), d.queue_len(), e.queue_len()) == (0, 1, 0)
+    assert d.read() == "given back"
     until(lambda: a.queue_len() == 1)
     a.write(1)
     until(all_have_ended)

@@ -424,7 +424,7 @@ class Parallel(Group, Runnable):
             here = self.members[-1]
         failed = self._start_others(here)
         if failed is not None and not isinstance(failed, Exception):
-            self.left = -1  # an interrupt: nobody waits for those that were started
+            self._interrupted(me)  # nobody waits for those that were started
             raise failed
         if here is not None and isinstance(here, Process):
             if failed is None:
