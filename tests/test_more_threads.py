@@ -248,6 +248,111 @@ def test_an_interrupt_between_two_starts_leaves_the_first_process_to_itself():
     is_well()
 
 
+def test_of_two_threads_that_start_a_parallel_at_the_same_moment_one_is_told():
+    a = Channel("a")
+    main = get_ident()
+    came = [False, False]
+    told = []
+
+    class Both(Parallel):
+        def _run_members(self):
+            came[get_ident() == main] = True
+            until(lambda: all(came))  # each has seen that it had not begun
+            return Parallel._run_members(self)
+
+    def starts_it():
+        try:
+            return group.run().retval
+        except Exception as er:
+            told.append(str(er))
+
+    group = Both(reads(a.read))
+    writer, _ = starts(lambda: (until(lambda: told), a.write(1)))
+    t, box = starts(starts_it)
+    got = starts_it()
+    t.join()
+    writer.join()
+    assert told == ["a process is started once"]
+    assert got == [1] or box == [[1]]
+    assert not a.poisoned
+
+
+# What is loaded late
+
+
+class forgotten:
+    """In this block modules have not been loaded yet."""
+
+    def __init__(self, names):
+        self.modules = [(name, sys.modules.pop(name, None)) for name in names]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        for name, module in self.modules:
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module
+                package, _, last = name.partition(".")
+                setattr(sys.modules[package], last, module)
+
+
+def test_all_that_a_process_may_need_is_loaded_before_the_first_thread_is_started():
+    until(all_have_ended)
+    __import__("upycsp.aio")
+    late = [name for name in WAIT.LATE if name != "upycsp.watch"]  # there is one watchdog alone
+    late += ["upycsp.aio_" + name for name in ("counted", "extended", "closing")]
+
+    @process
+    def lacks():
+        return [name for name in late if name not in sys.modules]
+
+    with replaced(kept, "loads_early", True), replaced(PROCESS, "_loaded", False):
+        with forgotten(late):
+            assert Parallel(lacks()).run().retval == [[]]
+
+
+def test_all_of_plugnplay_is_loaded_then_if_it_is_used_and_neither_gil_nor_locks_help():
+    from cspcore import plugs
+
+    modules = [upycsp.plugnplay, upycsp.aio_plugnplay]
+
+    @process
+    def counts():
+        return [len([name for name in plugs.lazy() if name in m.__dict__]) for m in modules]
+
+    plain = len([name for name in plugs.lazy() if name in upycsp.plugnplay.__dict__])
+    with replaced(PROCESS, "_loaded", False):
+        [loaded] = Parallel(counts()).run().retval
+    if MICROPYTHON and sys.platform != "esp32":
+        assert loaded == [len(plugs.lazy())] * 2
+    else:
+        assert loaded == [plain, 0]
+
+
+def test_what_is_being_loaded_may_load_more_and_other_threads_wait_for_it():
+    until(all_have_ended)
+    loaded = []
+
+    def imports(name, *rest):
+        assert WAIT._loading.locked()
+        if name == "first":
+            WAIT.load("what that needs")
+        loaded.append(name)
+        return name
+
+    WAIT.__import__ = imports
+    try:
+        assert WAIT.load("first") == "first"
+        assert WAIT.load("second") == "second"
+    finally:
+        del WAIT.__import__
+    assert loaded == ["what that needs", "first", "second"]
+    assert not WAIT._loading.locked()
+
+
 # Too little memory
 
 
@@ -361,6 +466,42 @@ def test_a_timer_that_was_made_longer_does_not_fire_after_its_former_time():
     a.write("v")
     t.join()
     assert box == [(a.read, "v")]
+
+
+def test_a_guard_is_told_under_the_lock_that_it_was_chosen():
+    # Two threads may ask for one handle, or for a beat, at the same moment.
+    ch = Channel("c")
+    held = []
+
+    class Ended(upycsp.guards.Ended):
+        def _happened(self, value):
+            held.append(WAIT.lock.locked())
+            return super()._happened(value)
+
+    alt = Alternative(Channel("never").read, Ended(Spawn(reads(ch.read))))
+    t, _ = starts(lambda: (until(lambda: alt.waits), ch.write(1)))
+    assert alt.select()[1] == 1
+    t.join()
+    assert alt.select()[1] == 1
+    assert held == [True, True]
+
+
+def test_a_choice_that_has_been_made_keeps_no_value():
+    ch = Channel("c")
+    h = Spawn(reads(ch.read))
+    alt = Alternative(ch.read, upycsp.guards.Ended(h))
+    until(lambda: ch.queue_len() == 1)
+    ch.write("to the process")
+    h.join()
+    assert alt.select()[1] == "to the process"
+    assert alt._value is None
+    for waits_first in (True, False):
+        alt = Alternative(ch.read, Timer(ms=1000000))
+        t, _ = starts(lambda: (until(lambda: alt.waits or not waits_first), ch.write("v")))
+        until(lambda: waits_first or ch.queue_len() == 1)
+        assert alt.select() == (ch.read, "v")
+        t.join()
+        assert alt._value is None and alt._offers[0].value is WAITING
 
 
 def test_verify_finds_readers_and_writers_that_wait_for_each_other():
@@ -516,6 +657,18 @@ def test_runs_that_have_ended_keep_nothing_for_who_was_spawned_there():
     is_well()
 
 
+def test_a_failure_that_was_asked_for_keeps_nothing_of_its_run():
+    @process
+    def outer():
+        h = Spawn(fails())
+        until(h.done)
+        assert WATCH.live(h.within) is not WATCH.rest
+        raises(Oops, h.join)
+        return h
+
+    assert run(outer()).within is None
+
+
 def test_what_fails_outside_of_a_run_is_told_to_the_excepthook():
     told = []
     with replaced(uthreading, "excepthook", lambda args: told.append(args.exc_type)):
@@ -608,6 +761,32 @@ def test_offers_are_counted_unless_others_may_meet_them():
     for h in handles:
         h.join()
     until(all_have_ended)
+
+
+def test_what_waits_and_belongs_to_no_run_ends_with_the_outermost_run():
+    a = Channel("a")
+    h = Spawn(reads(a.read))
+    until(lambda: a.queue_len() == 1)
+    assert "reads a" in raises(DeadlockError, run, reads(Channel("b").read))
+    assert a.poisoned
+    assert h.join() is None
+
+
+def test_a_failure_in_what_belongs_to_no_run_hides_no_later_deadlock():
+    a = Channel("a")
+    h = Spawn(process(lambda: Parallel(reads(a.read), fails()).run())())
+    t, box = starts(raises, Oops, h.join)
+
+    def waits():
+        me = h._process._me
+        return h._waiting is not None and me is not None and isinstance(me.on, Parallel)
+
+    until(waits)
+    # What waits here for a failure is to end first.
+    assert run(reads(Channel("b").read)) is None
+    t.join()
+    assert box == ["fails"] and a.poisoned
+    assert "reads c" in raises(DeadlockError, run, reads(Channel("c").read))
 
 
 def test_a_deadlock_without_memory_to_tell_of_it_still_ends_all_that_wait():
@@ -965,6 +1144,16 @@ def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
     assert alt.select() == (ch.read, 1)
     t.join()
 
+    extended = ch.read.extended()
+    with WAIT.lock:
+        assert not extended.begin()
+        extended._me = me = WAIT.own()
+        me.on = extended
+    WATCH._abandon()
+    assert ch.queue_len() == 0
+    assert own() is not me and me.on is None
+    is_well()
+
     group = Parallel(reads(ch.read))
     with WAIT.lock:
         me = WAIT.own()
@@ -1066,3 +1255,29 @@ def test_a_failure_comes_before_what_it_makes_fail():
 
     with replaced(PROCESS.Process, "forsake", slow):
         raises(Oops, group.run)
+
+
+def test_that_there_is_no_thread_comes_before_what_that_makes_fail():
+    a = Channel("a")
+
+    @process
+    def follows(cin):
+        try:
+            cin()
+        finally:
+            raise ValueError("what came of it")
+
+    @process
+    def never_starts(cout):
+        pass
+
+    group = Parallel(follows(a.read), never_starts(a.write))
+    forsake = PROCESS.Process.forsake
+
+    def slow(self, exception):
+        forsake(self, exception)
+        if self.name == "never_starts":
+            until(lambda: group.left == 2)  # it, and who starts the others
+
+    with replaced(PROCESS.Process, "forsake", slow), starting(2, RuntimeError("no thread")):
+        assert raises(RuntimeError, group.run) == "no thread"
