@@ -1,17 +1,17 @@
 """Selections in which some guards do not take part: `alt.select(ready=[True, False, ...])`.
 
-For one selection the alternative gets lists in which HIDDEN stands for the guards left out: it is
-never ready, and what is posted there goes nowhere. The old lists come back as a guard of the
+For one selection the alternative gets offers among which HIDDEN stands for the guards left out: it
+is never ready, and what is posted there goes nowhere. The old ones come back as a guard of the
 library's that is "enabled" first: every way out of a selection, chosen or not, disables what was
-enabled, if `_own` is not 0. So `_own` is -1 then, if it would be 0: the watchdog, which can tell
-about an alternative exactly if no guard of it is a user's, asks whether it is above 0.
+enabled, if `_own` is not 0. So `_own` is -1 then, if it was 0: the watchdog, which can tell about
+an alternative exactly if no guard of it is a user's, asks whether it is above 0.
 """
 
 from cspcore.channel import READ, WAITING
 
 
 class _Hidden:
-    # Offer, channel and guard in one.
+    # Offer and channel in one.
     op = READ
     alt = _readers = _writers = None
     external = False
@@ -32,13 +32,11 @@ HIDDEN = _Hidden()
 class _Whole:
     # What the alternative is without the mask.
     def __init__(self, alt):
-        self.guards = alt.guards
         self.offers = alt._offers
         self.inputs = alt._inputs
         self.own = alt._own
 
     def disable(self, alt):
-        alt.guards = self.guards
         alt._offers = self.offers
         alt._inputs = self.inputs
         alt._own = self.own
@@ -50,23 +48,17 @@ def mask(alt, ready):
         raise TypeError("ready is a list or tuple of truth values")
     if len(ready) != len(alt.guards):
         raise ValueError("ready has one value for each guard")
-    guards = list(alt.guards)
     offers = alt._offers[:]
-    own = alt._own
     hidden = 0
-    for i in range(len(guards)):
+    for i in range(len(offers)):
         if not ready[i]:
             hidden += 1
-            guards[i] = HIDDEN
-            if offers[i] is None:
-                own -= 1
             offers[i] = HIDDEN
-    if hidden == len(guards):
+    if hidden == len(offers):
         raise ValueError("at least one guard must be ready to be chosen")
     if hidden:
         # Nothing of it changes before the last that may need memory.
         alt._enabled.append(_Whole(alt))
-        alt.guards = guards
         alt._offers = offers
         alt._inputs = None
-        alt._own = own or -1
+        alt._own = alt._own or -1
