@@ -38,8 +38,6 @@ class Gathering(BaseChannel):
         else:
             party = offer.alt.paired(offer)
         offer.value = TAKEN
-        if party is None:
-            return last
         if last is not None:
             self.wake(last)
         return party
@@ -59,7 +57,7 @@ class Drops(Gathering):
 
     def flush(self):
         if self._readers is not None:
-            return 0, self.give(None)  # which raises
+            raise self.ended()
         # As in channel.take, the pair is made first: there may be no memory for it.
         pair = [self.queue_len(), None]
         pair[1] = self.release_all()
