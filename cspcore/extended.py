@@ -41,8 +41,6 @@ class Hold:
     def release(self):
         """Whom to wake, once."""
         party = self.party
-        if party is None:
-            return None
         self.party = None
         group = getattr(party, "alt", None)
         return party if group is None else group.paired(party)
