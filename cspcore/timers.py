@@ -46,9 +46,7 @@ class Beat:
         if late < -self.interval_ms or late > LONGEST_MS:  # after so long the ticks tell nothing
             self.start(self.interval_ms)
             return 1
-        if late < 0:
-            return 0
-        n = late // self.interval_ms + 1
+        n = late // self.interval_ms + 1  # 0 if it has not come
         self.due = self._clock.ticks_add(self.due, n * self.interval_ms)
         return n
 
