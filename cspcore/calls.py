@@ -111,7 +111,7 @@ class Calls(BaseChannel):
 
     words = ("waits for a call of ", "calls ", "an unnamed call channel")
 
-    def __init__(self, name="", external=False):
+    def __init__(self, name, external):
         BaseChannel.__init__(self, name, external)
         self._life = None
         self._open = None  # a queue of requests
@@ -220,10 +220,9 @@ class BaseServeEnd(End):
 
 
 def checked(function):
-    """The function that is to answer a call: TypeError, not the client's, if it is none."""
+    """TypeError, not the client's, if what is to answer a call is no function."""
     if not callable(function):
         raise TypeError("a function is expected")
-    return function
 
 
 def not_served(request, exception):
