@@ -3,7 +3,7 @@
 Offers are posted by hand, and the chains of those to wake are looked at, as the libraries would.
 """
 
-from cspcore.buffered import BaseBufferedChannel
+from cspcore.buffered import MOST, BaseBufferedChannel
 from cspcore.channel import (
     DEAD,
     DRAINED,
@@ -19,7 +19,10 @@ from cspcore.channel import (
 )
 from cspcore.choice import Choice, End, WriteGuard
 from cspcore.errors import PoisonException
+from cspcore.isr import Ring
+from cspcore.names import is_operation, is_read
 from cspcore.process import BaseProcess, Failures, maker
+from cspcore.timers import LONGEST_MS, Beat
 
 
 class ReadEnd(End):
@@ -386,6 +389,16 @@ def test_verify_finds_what_is_broken_in_a_buffered_channel():
     def closed_to_writers(ch):
         ch._readers = None
 
+    def poisoned_for_readers_alone(ch):
+        ch._writers = DEAD
+
+    def an_alternative_waits_to_read_what_is_buffered(ch):
+        alternative = object()
+        ch.post(Offer(ch, READ, alternative))
+        for v in 1, 2:
+            ch._append(v)
+        ch.post(Offer(ch, WRITE, alternative))
+
     def last_unknown(ch):
         for _ in range(3):
             waits(ch, READ)
@@ -401,8 +414,16 @@ def test_verify_finds_what_is_broken_in_a_buffered_channel():
         a_writer_waits_beside_room,
         closed_to_readers,
         closed_to_writers,
+        poisoned_for_readers_alone,
+        an_alternative_waits_to_read_what_is_buffered,
         last_unknown,
     )
+
+    def others_wait_to_write_what_an_alternative_would_read(ch):
+        ch.post(Offer(ch, READ, object()))
+        ch.post(Offer(ch, WRITE))
+
+    assert_found(without_room, others_wait_to_write_what_an_alternative_would_read)
 
 
 def assert_found(make, *faults):
@@ -906,6 +927,16 @@ def test_a_negative_capacity_is_refused():
         assert refused
 
 
+def test_a_capacity_is_refused_only_if_no_memory_can_be_so_large():
+    for capacity, error in (MOST, MemoryError), (MOST + 1, ValueError):
+        try:
+            BaseBufferedChannel("c", capacity)
+            raised = None
+        except (MemoryError, ValueError) as er:
+            raised = type(er)
+        assert raised is error
+
+
 def test_a_channel_is_external_only_if_told():
     for Channel in BaseChannel, BaseBufferedChannel:
         assert Channel().external is Channel("c").external is False
@@ -958,6 +989,7 @@ def test_failures_are_kept_in_their_order_until_asked_for():
             failures.forget(handles[gone])
             failures.forget(Handle())
             assert noted(failures) == handles[:gone] + handles[gone + 1 :]
+            assert handles[gone].later is None  # who keeps it keeps no other
         last = Handle()
         failures.note(last)
         assert noted(failures) == handles[:gone] + handles[gone + 1 :] + [last]
@@ -1009,3 +1041,98 @@ def test_a_process_has_the_name_of_its_function_or_coroutine():
         raise KeyError("it has an attribute `other`")
     except AttributeError as er:
         assert "other" in str(er)
+
+
+# Operations by name
+
+
+def csp_read():
+    yield
+
+
+def csp_write():
+    yield
+
+
+def bridge_read():
+    yield
+
+
+def test_an_operation_is_known_by_the_name_of_its_generator():
+    for operation, prefix, reads in (
+        (csp_read(), "'csp_", True),
+        (csp_write(), "'csp_", False),
+        (bridge_read(), "'bridge_", True),
+    ):
+        assert is_operation(operation, prefix) and is_read(operation) is reads
+        assert is_operation(operation) is (prefix == "'csp_")
+    for other in some_coroutine(), csp_read, "'csp_read'", None:
+        assert not is_operation(other)
+
+
+# Values of interrupts
+
+
+def test_a_ring_without_room_counts_what_it_loses():
+    ring = Ring(0)
+    for n in 1, 2:
+        assert not ring.put("v")
+        assert ring.lost == n and ring.is_empty() and ring.count() == 0
+
+
+def test_a_ring_keeps_as_many_values_as_it_has_room_for_in_their_order():
+    for size in (1, 2, 3):
+        ring = Ring(size)
+        n = 0
+        for _ in range(2 * size + 3):
+            assert [ring.put(n + i) for i in range(size + 1)] == [True] * size + [False]
+            assert ring.count() == size
+            assert [ring.take() for _ in range(size)] == [n + i for i in range(size)]
+            assert ring.is_empty()
+            n += size
+        assert ring.lost == 2 * size + 3
+
+
+# Moments
+
+
+class Clock:
+    """Ticks that pass when they are told to, round at the same number as a board's."""
+
+    PERIOD = 1 << 29
+
+    def __init__(self):
+        self.now = self.PERIOD - 7
+
+    def ticks_ms(self):
+        return self.now
+
+    def ticks_add(self, ticks, ms):
+        return (ticks + ms) % self.PERIOD
+
+    def ticks_diff(self, end, start):
+        half = self.PERIOD // 2
+        return (end - start + half) % self.PERIOD - half
+
+    def passes(self, ms):
+        self.now = self.ticks_add(self.now, ms)
+
+
+def test_a_beat_tells_how_many_of_its_moments_have_come_and_does_not_drift():
+    clock = Clock()
+    beat = Beat(clock, 10)
+    for ms, come, rest in (
+        (0, 0, 10), (9, 0, 1), (1, 1, 10), (10, 1, 10), (14, 1, 6), (5, 0, 1), (31, 4, 10),
+        (29, 2, 1),
+    ):
+        clock.passes(ms)
+        assert (beat.skip(), beat.rest_ms()) == (come, rest)
+
+
+def test_a_beat_that_nobody_has_looked_at_for_too_long_begins_anew():
+    for ms in (LONGEST_MS + 2000, Clock.PERIOD - 1, Clock.PERIOD // 2 + 1):
+        clock = Clock()
+        beat = Beat(clock, 1000)
+        clock.passes(ms)
+        assert beat.skip() == 1
+        assert beat.rest_ms() == 1000 and beat.skip() == 0
