@@ -1,6 +1,7 @@
 """Call channels: each call is answered once, by one server, or its client learns why not."""
 
 import csp
+from cspcore.channel import DEAD
 
 from rules_support import (
     AWAITABLE,
@@ -94,6 +95,26 @@ async def test_any_value_can_be_the_answer():
         h = csp.Spawn(serves(ch.serve, 1, lambda: v))
         assert await ch.call() is v
         await join(h)
+
+
+async def test_an_answer_with_methods_of_a_coroutine_is_an_answer():
+    ch = CallChannel()
+    for v in (Sends(), Throws()):
+        h = csp.Spawn(serves(ch.serve, 1, lambda: v))
+        assert await ch.call() is v
+        await join(h)
+
+
+class Sends:
+    """As a socket."""
+
+    def send(self, data):
+        pass
+
+
+class Throws:
+    def throw(self, ball):
+        pass
 
 
 async def test_calls_are_taken_first_come_first_served():
@@ -338,6 +359,19 @@ async def test_what_is_no_function_or_no_exception_is_refused_at_once():
     assert sentence(e.value)
     request.answer(2)
     assert await join(h) == 2
+
+
+def test_a_call_channel_says_its_name():
+    assert repr(CallChannel("c")) == "<call channel c>"
+    assert repr(CallChannel()) == "<call channel without a name>"
+
+
+def test_verify_finds_what_is_broken_in_a_call_channel():
+    ch = CallChannel()
+    ch.verify()
+    ch._readers = DEAD
+    with raises(AssertionError):
+        ch.verify()
 
 
 async def test_the_client_end_is_no_guard():

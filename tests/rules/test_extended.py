@@ -307,6 +307,27 @@ async def test_of_several_writes_of_one_parallel_each_may_be_held():
         assert idle(a, b)
 
 
+async def test_a_write_of_a_parallel_that_fails_to_start_is_held_no_more():
+    ch, go, log = csp.Channel("c"), csp.Channel("go"), Log()
+    first, second = csp.meeting.AltingBarrier.create(2)
+    r = await posted(ch, hold(ch.read, log, go.read), 1)
+    h = csp.Spawn(syncs(first))
+    await until(lambda: first.waiting() == 1)
+    with raises(RuntimeError):  # another process is at that end
+        await par(ch.write.alt_pending_write("v"), first)
+    await until(lambda: go.queue_len() == 1)
+    await go.write(None)
+    assert await join(r) == "v"
+    await second.sync()
+    await join(h)
+    assert idle(ch)
+
+
+@csp.process
+async def syncs(end):
+    await end.sync()
+
+
 # How the block ends
 
 

@@ -16,6 +16,7 @@ from rules_support import (
     raises,
     sentence,
     settle,
+    sleep_ms,
     until,
     waiting_readers,
     waiting_writers,
@@ -138,6 +139,8 @@ async def test_generate_ints_counts_as_a_range_does_and_poisons_its_output_behin
         assert await first(lambda cout: plug.GenerateInts(cout, *args), None) == list(range(*args))
     assert await first(plug.GenerateInts, 3) == [0, 1, 2]
     assert await first(lambda cout: plug.GenerateInts(cout, 7, step=-7), 3) == [7, 0, -7]
+    for args in ((0, 1, 0.5), (1, 0, -0.5)):
+        assert await first(lambda cout: plug.GenerateInts(cout, *args), None) == [args[0], 0.5]
 
 
 async def test_what_generate_ints_left_in_a_buffer_can_be_read():
@@ -204,6 +207,17 @@ async def test_collect_returns_what_it_has_read_when_poison_comes():
     assert (await par(gives(a.write, (1, 2)), plug.Collect(a.read)))[1] == [1, 2]
     (a,) = channels(1)
     assert (await par(gives(a.write, (1, 2)), plug.Collect(a.read, 5)))[1] == [1, 2]
+
+
+async def test_collect_leaves_a_channel_that_has_ended_as_it_is():
+    (a,) = channels(1)
+    cout = a.writer()
+    h = csp.Spawn(plug.Collect(a.read))
+    await cout(1)
+    cout.retire()
+    assert await join(h) == [1]
+    with raises(csp.RetireException):
+        await a.read()
 
 
 async def test_collect_poisons_its_input_when_it_has_enough():
@@ -401,6 +415,19 @@ async def test_sampler_writes_the_newest_value_once():
     a.poison()
     await join(h)
     assert b.poisoned
+
+
+async def test_sampler_writes_at_the_ends_of_its_intervals_however_long_it_had_no_input():
+    a, b = channels(2)
+    start = now_ms()
+    h = csp.Spawn(plug.Sampler(a.read, b.write, 20))
+    for wait, end in ((70, 80), (5, 100), (45, 160)):
+        await sleep_ms(wait)
+        await a.write(end)
+        assert await b.read() == end
+        assert passed(start, end)
+    a.poison()
+    await join(h)
 
 
 async def test_sampler_takes_all_values_of_an_interval_before_it_writes():

@@ -530,6 +530,12 @@ if AWAITABLE:
         got = await csp.Parallel(answers(ch.read, 10), pmap(tells, range(10), 3))
         assert got == [45, list(range(10))]
 
+    async def test_pmap_takes_what_its_values_are_when_it_starts():
+        values = []
+        p = pmap(double, values, 3)
+        values += [1, 2]
+        assert await p == [2, 4]
+
     async def test_setup_may_be_an_async_def():
         async def connect():
             await sleep_ms(1)
