@@ -100,7 +100,7 @@ class Choice:
     """What the alternatives of both libraries share: guards, their offers, and what was chosen.
 
     `_chosen` is None, or the index of the chosen guard; `waits` is true from post to paired.
-    `_own` counts the guards that are no channel operations; negative: see cspcore.masked.
+    `_own` counts the guards that are no channel operations; or 1: see cspcore.masked.
     """
 
     def __init__(self, *guards):

@@ -3,8 +3,7 @@
 For one selection the alternative gets offers among which HIDDEN stands for the guards left out: it
 is never ready, and what is posted there goes nowhere. The old ones come back as a guard of the
 library's that is "enabled" first: every way out of a selection, chosen or not, disables what was
-enabled, if `_own` is not 0. So `_own` is -1 then, if it was 0: the watchdog, which can tell about
-an alternative exactly if no guard of it is a user's, asks whether it is above 0.
+enabled, if `_own` is not 0. So `_own` is 1 then, if it was 0.
 """
 
 from cspcore.channel import READ, WAITING
@@ -61,4 +60,4 @@ def mask(alt, ready):
         alt._enabled.append(_Whole(alt))
         alt._offers = offers
         alt._inputs = None
-        alt._own = alt._own or -1
+        alt._own = alt._own or 1
