@@ -9,6 +9,7 @@ from harness import interpreters
 sys.path.append(str(interpreters.ROOT / "tools"))
 
 import mutation  # noqa: E402
+import mutation_reach  # noqa: E402
 
 OLD = "def f(x):\n    return x + 1\n\n\ndef g(x):\n    return x + 1\n"
 FILE = "cspcore/choice.py"
@@ -116,3 +117,38 @@ def test_the_report_tells_what_was_not_tried_and_what_has_no_reason(
     assert counts() == (["2", "1", "1", "0", "0", "50.0", "%"], [survivor.format("as good")], True)
     monkeypatch.setattr(mutation, "GOAL", 51)
     assert not counts()[2]
+
+
+LOADED_LATE = """N = 1
+
+
+class C:
+    n = N
+
+    def f(self, x=2):
+        def inner(y=3):
+            return x + y
+
+        return inner
+
+
+def g():
+    return C()
+"""
+
+
+def test_what_a_file_does_when_it_is_loaded_counts_for_whoever_reaches_it():
+    loading = mutation_reach.at_load(LOADED_LATE)
+    assert loading == {1, 4, 5, 7, 8, 14}
+    file = "cspcore/late.py"
+    meaning = {file: [(-1, n) for n in range(20)]}
+    verdicts = [
+        ("", "pass", 0, "", ""),
+        ("loads_it", "pass", 1, "", file + " 1 4 5 7 14 15"),
+        ("uses_it", "pass", 2, "", file + " 8 11"),
+        ("does_not", "pass", 3, "", file + " "),
+    ]
+    found = dict(mutation_reach._functions(None, verdicts, meaning, {file: loading}))
+    assert found["loads_it"] == (1, {file: loading | {15}})
+    assert found["uses_it"] == (2, {file: loading | {11}})
+    assert found["does_not"] == (3, {file: set()})

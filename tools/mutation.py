@@ -371,6 +371,7 @@ def _digest(paths):
 def _reached(steps, jobs):
     """What `reached` finds; what it found before, if since then nothing has changed."""
     sources = [path for name in COPIED if name != "tools" for path in (ROOT / name).rglob("*.py")]
+    sources.append(ROOT / "tools" / "mutation_reach.py")
     key = _digest(sources), steps
     kept = BUILD / "reached.pickle"
     if kept.exists():

@@ -4,6 +4,7 @@ The functions run once in a copy of the repository with marks (see coverage/inst
 are read and cleared after each of them.
 """
 
+import ast
 import concurrent.futures
 import json
 import pathlib
@@ -56,8 +57,10 @@ class Runner:
 def reached(steps, build, jobs):
     """{step: {function: (seconds, {path: lines})}}; a step is (file, interpreter, variant).
 
-    What the import of a file reaches counts for each of its functions. Functions that are skipped,
-    or that bear no marks (they weigh an import), are left out.
+    What the import of a file reaches counts for each of its functions, and what a file of the
+    library does when it is loaded for each function that reaches that file: a file that is loaded
+    late is so by the first of them alone. Functions that are skipped, or that bear no marks (they
+    weigh an import), are left out.
     """
     shutil.rmtree(build, ignore_errors=True)
     tree = build / "tree"
@@ -71,6 +74,7 @@ def reached(steps, build, jobs):
     for name in "COVERAGE_PROCESS_START", "COVERED_MARKS", "PYTHONPATH":
         env.pop(name, None)
 
+    loading = {path: at_load((ROOT / path).read_text()) for path in meaning}
     runners = queue.SimpleQueue()
     for _ in range(jobs):
         runners.put(Runner(tree, env))
@@ -78,7 +82,8 @@ def reached(steps, build, jobs):
     def one(step):
         runner = runners.get()
         try:
-            return step, dict(_functions(step, runner.ask(step, None, "tell_reached"), meaning))
+            verdicts = runner.ask(step, None, "tell_reached")
+            return step, dict(_functions(step, verdicts, meaning, loading))
         finally:
             runners.put(runner)
 
@@ -86,7 +91,16 @@ def reached(steps, build, jobs):
         return {step: functions for step, functions in pool.map(one, steps) if functions}
 
 
-def _functions(step, verdicts, meaning):
+def at_load(source):
+    """The lines of what a file does when it is loaded, and of all that makes a function."""
+    nodes = list(ast.walk(ast.parse(source)))
+    functions = [n for n in nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    inner = {n.lineno for f in functions for n in ast.walk(f) if isinstance(n, ast.stmt)}
+    lines = {n.lineno for n in nodes if isinstance(n, ast.stmt)}
+    return lines - inner | {f.lineno for f in functions}
+
+
+def _functions(step, verdicts, meaning, loading):
     imported = {}
     for name, kind, seconds, text, said in verdicts:
         if kind == "fail":
@@ -96,6 +110,9 @@ def _functions(step, verdicts, meaning):
             imported = _lines(said, meaning)
         elif kind == "pass":
             lines = _lines(said, meaning)
+            for path in lines:
+                if lines[path]:
+                    lines[path] |= loading[path]
             for path in imported:
                 lines[path] = lines.get(path, set()) | imported[path]
             yield name, (seconds, lines)
