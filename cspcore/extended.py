@@ -26,9 +26,7 @@ class Hold:
         self.party = None  # whom to wake, or an offer of a Group
         self._offers = (Offer(self, WRITE, self),)  # for reports
 
-    def keep(self, party):
-        """Hold who waited in a plain write or an alternative; the libraries say how."""
-        self.party = party
+    # keep(party), which holds who waited in a plain write or an alternative, is the libraries'.
 
     def keep_part(self, offer, group):
         """Hold one operation of a Group."""

@@ -383,6 +383,12 @@ def test_verify_finds_what_is_broken_in_a_buffered_channel():
     def a_writer_waits_beside_room(ch):
         ch.post(Offer(ch, WRITE))
 
+    def too_full(ch):
+        ch._append(1)
+        ch._append(2)
+        ch._refresh()
+        ch._count = 3
+
     def closed_to_readers(ch):
         ch._append(1)
 
@@ -412,6 +418,7 @@ def test_verify_finds_what_is_broken_in_a_buffered_channel():
         a_reader_waits_before_values,
         a_reader_waits_before_what_was_given_back,
         a_writer_waits_beside_room,
+        too_full,
         closed_to_readers,
         closed_to_writers,
         poisoned_for_readers_alone,

@@ -536,6 +536,18 @@ if AWAITABLE:
         values += [1, 2]
         assert await p == [2, 4]
 
+    async def test_a_result_with_one_method_of_a_coroutine_is_a_result():
+        class Sends:  # as a socket
+            def send(self, data):
+                pass
+
+        class Throws:
+            def throw(self, ball):
+                pass
+
+        results = [Sends(), Throws()]
+        assert await pmap(lambda i: results[i], range(2), 2) == results
+
     async def test_setup_may_be_an_async_def():
         async def connect():
             await sleep_ms(1)
