@@ -15,6 +15,7 @@ from ufuture_support import (
     SkipTest,
     asyncio,
     block_ms,
+    ends_of,
     fails,
     raises,
     renew_loop,
@@ -143,6 +144,37 @@ async def test_a_look_at_a_place_changes_nothing():
         p.wake()
         assert await t.end() is True
         assert engine.core._task_queue.peek() is None
+
+
+async def test_who_withstands_the_cancel_of_a_limited_wait_is_woken_once_in_the_next_one():
+    # More others are ready than one round resumes: their turn comes before that of its old wake.
+    for kind in KINDS:
+        p = Place("p")
+
+        async def withstands():
+            for wait in (lambda: p.wait_ms(60000)), p.wait, p.wait:
+                try:
+                    return await wait()
+                except CancelledError:
+                    p.woken = False
+
+        t = await waiting(kind, p, withstands())
+        t.cancel()
+        await until(lambda: not p.waits())
+        await until(p.waits)
+        others = [Place(i) for i in range(150)]
+        tasks = [Outcome(place.wait()) for place in others]
+        await until(lambda: all(place.waits() for place in others))
+        for place in others:
+            place.wake()
+        p.woken = True
+        engine.wake(p)  # there is no limit to take back
+        t.cancel()
+        assert await ends_of(tasks) == list(range(150))
+        await settle()
+        assert p.waits() and not t.ends and p.cancels == [False, True]
+        engine.wake(p)
+        assert await t.end() == "p"
 
 
 def test_a_look_at_a_place_needs_no_loop():
@@ -464,6 +496,37 @@ def test_an_end_that_the_interrupt_itself_comes_out_of_begins_again():
     renew_loop()
 
 
+def test_an_end_that_the_interrupt_comes_into_does_not_go_on_beside_the_next_one():
+    on_micropython()
+    interrupt = KeyboardInterrupt()
+    events = []
+
+    async def is_interrupted_too(turns):
+        for _ in range(turns):
+            await sleep_ms(0)
+        raise interrupt
+
+    async def interrupted(turns):
+        engine.core.create_task(is_interrupted_too(turns))
+        await sleep_ms(0)
+        raise interrupt
+
+    async def after():
+        events.append("begins")
+        await settle()
+        events.append("ends")
+
+    for turns in range(1, 5):  # the first end has not even begun, or has
+        renew_loop()
+        with raises(KeyboardInterrupt):
+            engine.run(interrupted(turns), after)
+        engine.run(settle())
+        assert events[-1] == "ends" and events.count("ends") == 1, events
+        assert engine.core._task_queue.peek() is None
+        del events[:]
+    renew_loop()
+
+
 def test_another_interrupt_of_the_end_comes_out():
     on_micropython()
 
@@ -492,16 +555,24 @@ def test_after_an_interrupt_whose_end_fails_nothing_is_left():
         events.append("later")
 
     async def after():
+        if owned:
+            Outcome(later())  # for which the driver stands in the loop's queue
         raise ValueError("the end fails")
 
+    for owned in False, True:
+        renew_loop()
+        with raises(KeyboardInterrupt):
+            engine.run(leaves_behind(), after)
+        assert engine.core._task_queue.peek() is None
+        engine.run(settle())
+        assert engine.run(runs_an_owned_task()) == 5
+        engine.run(sleep_ms_and(5))
+        assert events == []
     renew_loop()
-    with raises(KeyboardInterrupt):
-        engine.run(leaves_behind(), after)
-    assert engine.core._task_queue.peek() is None
-    engine.run(settle())
-    engine.run(sleep_ms_and(5))
-    assert events == []
-    renew_loop()
+
+
+async def runs_an_owned_task():
+    return await Outcome(returns(5)).end()
 
 
 async def sleep_ms_and(ms):
@@ -783,6 +854,66 @@ def test_a_new_loop_listens_though_the_old_one_was_left_listening():
     asyncio.run(listens())
     assert answers == [None]
     renew_loop()
+
+
+async def test_who_answers_that_memory_was_too_little_is_asked_again_when_others_have_run():
+    threads()
+    asked = []
+    frees = []
+
+    async def others():
+        frees.append(1)
+
+    def answer():
+        asked.append(1)
+        if len(asked) == 1:
+            Foreign(others())
+        return not frees and len(asked) < 1000
+
+    flag = engine.listen()
+    usual, flag.answer = flag.answer, answer
+    try:
+        flag.set()
+        await until(lambda: frees and len(asked) > 1)
+    finally:
+        flag.answer = usual
+        engine.unlisten()
+    assert len(asked) < 1000, "nobody else ran"
+
+
+async def test_a_flag_that_finds_no_memory_to_be_waited_for_lets_others_run():
+    on_micropython()
+    threads()
+    refused = []
+    frees = []
+    answers = []
+    io = engine.core._io_queue
+    usual = io.queue_read
+
+    async def others():
+        frees.append(1)
+
+    def queue_read(stream):
+        if frees or len(refused) == 1000:
+            return usual(stream)
+        refused.append(1)
+        if len(refused) == 1:
+            Foreign(others())
+        raise MemoryError
+
+    flag = engine.listen()
+    usual_answer, flag.answer = flag.answer, lambda: answers.append(1)
+    io.queue_read = queue_read
+    try:
+        await until(lambda: frees and answers)
+        del answers[:]
+        flag.set()
+        await until(lambda: answers)
+    finally:
+        io.queue_read = usual
+        flag.answer = usual_answer
+        engine.unlisten()
+    assert 0 < len(refused) < 1000, "nobody else ran"
 
 
 # Reports
