@@ -146,35 +146,41 @@ async def test_a_look_at_a_place_changes_nothing():
         assert engine.core._task_queue.peek() is None
 
 
-async def test_who_withstands_the_cancel_of_a_limited_wait_is_woken_once_in_the_next_one():
+async def test_a_limit_that_is_over_changes_nothing_where_the_next_wait_is_cancelled():
     # More others are ready than one round resumes: their turn comes before that of its old wake.
     for kind in KINDS:
-        p = Place("p")
+        for limit in 60000, 1:
+            p = Place("p")
+            over = []
 
-        async def withstands():
-            for wait in (lambda: p.wait_ms(60000)), p.wait, p.wait:
+            async def withstands():
                 try:
-                    return await wait()
+                    over.append(await p.wait_ms(limit))
+                except CancelledError:
+                    over.append("cancelled")
+                try:
+                    await p.wait()
                 except CancelledError:
                     p.woken = False
+                return await p.wait()
 
-        t = await waiting(kind, p, withstands())
-        t.cancel()
-        await until(lambda: not p.waits())
-        await until(p.waits)
-        others = [Place(i) for i in range(150)]
-        tasks = [Outcome(place.wait()) for place in others]
-        await until(lambda: all(place.waits() for place in others))
-        for place in others:
-            place.wake()
-        p.woken = True
-        engine.wake(p)  # there is no limit to take back
-        t.cancel()
-        assert await ends_of(tasks) == list(range(150))
-        await settle()
-        assert p.waits() and not t.ends and p.cancels == [False, True]
-        engine.wake(p)
-        assert await t.end() == "p"
+            t = await waiting(kind, p, withstands())
+            if limit > 1:
+                t.cancel()
+            await until(lambda: over)
+            others = [Place(i) for i in range(150)]
+            tasks = [Outcome(place.wait()) for place in others]
+            await until(lambda: all(place.waits() for place in others))
+            for place in others:
+                place.wake()
+            p.woken = True
+            engine.wake(p)  # there is no limit to take back
+            t.cancel()
+            assert await ends_of(tasks) == list(range(150))
+            await settle()
+            assert p.waits() and not t.ends and p.cancels[-1] is True
+            engine.wake(p)
+            assert await t.end() == "p"
 
 
 def test_a_look_at_a_place_needs_no_loop():
