@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 import threading
+import time
 
 from ufuture_support import (
     KINDS,
@@ -21,6 +22,7 @@ from ufuture_support import (
 )
 
 from ufuture.loop import engine
+from ufuture.virtual import VirtualClock
 
 INTERPRETERS = ("cpython",)
 
@@ -200,6 +202,60 @@ async def test_the_watch_waits_for_timers_that_are_still_to_come_and_not_for_oth
     engine.set_watch(look)
     await place.wait()
     engine.set_watch(None)
+
+
+def test_a_virtual_clock_rests_between_two_looks_of_the_watch():
+    clock = VirtualClock()
+    place = Place()
+    looks = []
+
+    def look():
+        looks.append(time.monotonic())
+        if len(looks) == 2:
+            place.wake()
+
+    async def main():
+        engine.set_watch(look)
+        await place.wait()
+        engine.set_watch(None)
+
+    clock.run(main())
+    assert looks[1] - looks[0] > 0.4
+    assert clock.now_ms() == 0
+
+
+# What is told of the loop
+
+
+def test_a_loop_is_busy_for_its_own_thread_and_that_of_a_run_for_others_too():
+    seen = []
+
+    def looks():
+        seen.append(engine.is_busy())
+
+    async def main():
+        looks()
+        t = threading.Thread(target=looks)
+        t.start()
+        t.join()
+
+    for run, for_others in (engine.run, True), (asyncio.run, False):
+        run(main())
+        looks()
+        assert seen == [True, for_others, False]
+        del seen[:]
+
+
+def test_ticks_are_the_ms_of_the_loop_s_own_time():
+    clock = VirtualClock()
+
+    async def main():
+        for ms in (0, 1, 6, 10**6):
+            await sleep_ms(ms)
+            assert engine.ticks_ms() == clock.now_ms()
+
+    clock.run(main())
+    assert clock.now_ms() == 10**6 + 7
 
 
 # Interrupts: a signal is dealt with between two instructions of the main thread.
