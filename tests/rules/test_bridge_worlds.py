@@ -3,6 +3,7 @@
 import csp
 import uthreading
 import upycsp
+from ufuture.loop import engine
 
 from rules_support import (
     MICROPYTHON,
@@ -603,6 +604,42 @@ async def test_a_value_that_was_paired_goes_back_at_the_cancel():
         assert [await ch.read(), await ch.read()] == [0, 1]
         t.join()
         assert idle(ch)
+
+
+async def test_what_a_choice_was_given_by_another_one_goes_back_once_when_it_is_cancelled():
+    for closed in (False, True):
+        ch = Bridge("b")
+        got = []
+
+        async def select():
+            got.append(await csp.Alternative(ch.tasks.read).select())
+
+        async def drives():
+            it = csp.Alternative(ch.tasks.read).select()
+            it.send(None)
+            parked = engine.unpark()
+            await gives()
+            parked.cancelled()
+            it.close()  # as what an interrupt has cancelled is
+
+        async def gives():
+            guard = ch.tasks.write.alt_pending_write(7)
+            assert await csp.Alternative(guard).select() == (guard, 0)
+
+        if closed:
+            await asyncio.create_task(drives())
+        else:
+            task = asyncio.create_task(select())
+            await until(lambda: ch.wanted == 1)
+            await gives()
+            task.cancel()
+            assert ch.queue_len() == 1
+            assert await cancelled(task) == "cancelled"
+        assert not got
+        assert await ch.tasks.read() == 7
+        with raises(csp.TimeoutError):
+            await ch.tasks.read.within(0)
+        assert idle(ch) and not ch.wanted
 
 
 async def test_what_a_cancelled_parallel_has_read_goes_back_in_its_order():

@@ -7,6 +7,7 @@ import csp
 from rules_support import (
     LIB,
     POISONED,
+    THREADS,
     Log,
     asyncio,
     block_ms,
@@ -16,6 +17,7 @@ from rules_support import (
     par,
     posted,
     raises,
+    skip,
     ticks_diff,
     ticks_ms,
     until,
@@ -366,6 +368,29 @@ async def test_fair_select_uses_users_guards_too():
         assert gs[v] is g
         values.append(v)
     assert sorted(values[:3]) == [0, 1, 2] and values[3:] == values[:3]
+
+
+async def test_who_always_finds_a_guard_of_its_own_ready_lets_others_run():
+    if THREADS:
+        skip("threads need nobody's leave")
+    log = Log()
+    g = Logged("g", Log(), True, "value")
+    alt = csp.Alternative(g)
+    for select in (alt.select, alt.fair_select):
+        for _ in range(3):  # and does not forget to
+            n = log.count()
+            h = csp.Spawn(notes(log))
+            selections = 0
+            while log.count() == n:
+                assert await select() == (g, "value")
+                selections += 1
+                assert selections < 1000
+            await join(h)
+
+
+@csp.process
+async def notes(log):
+    log.add("here")
 
 
 async def test_the_guards_of_the_library_are_guards():
