@@ -14,7 +14,16 @@ from ufuture_support import (
     until,
 )
 
-from uapycsp import Alternative, Channel, Guard, Parallel, Spawn, process, run
+from uapycsp import (
+    Alternative,
+    Channel,
+    Guard,
+    Parallel,
+    PoisonException,
+    Spawn,
+    process,
+    run,
+)
 from ufuture import loop
 from ufuture.loop import engine
 
@@ -407,15 +416,24 @@ def test_a_run_waits_for_the_end_of_what_it_cancels():
             events.append("ended")
 
     @process
-    async def begins():
+    async def begins(how):
         handles = [Spawn(lingers()) for _ in range(3)]
         await until(lambda: ch.queue_len() == len(handles))
+        if how is not None:
+            raise how
         return "begun"
 
+    for how in (None, Oops()):
+        renew_loop()
+        if how is None:
+            assert run(begins(how)) == "begun"
+        else:
+            with raises(Oops):
+                run(begins(how))
+        assert events == ["ended"] * 3
+        assert ch.queue_len() == 0
+        del events[:]
     renew_loop()
-    assert run(begins()) == "begun"
-    assert events == ["ended"] * 3
-    assert ch.queue_len() == 0
 
 
 def test_a_run_raises_what_it_meets_when_it_cancels_the_rest():
@@ -511,15 +529,99 @@ def test_an_interrupt_when_all_have_just_ended_leaves_nobody_to_be_resumed():
         raise KeyboardInterrupt
 
     @process
-    async def ends():
+    async def fails():
+        raise Oops("nobody asks")
+
+    @process
+    async def ends(with_failure):
+        if with_failure:
+            await until(Spawn(fails()).done)
         await sleep_ms(1)  # so that asyncio resumes it, and the driver is in no round
         asyncio.create_task(interrupts())
 
+    reports = []
+    for with_failure in (False, True):
+        renew_loop()
+        loop = asyncio.get_event_loop()
+        loop.set_exception_handler(lambda loop, context: reports.append(context))
+        try:
+            with raises(KeyboardInterrupt):
+                run(ends(with_failure))
+        finally:
+            loop.set_exception_handler(None)
+        assert not engine._ready
+        assert engine.core._task_queue.peek() is None
+        assert not reports
+    renew_loop()
+
+
+def test_who_is_behind_an_interrupted_process_meets_its_poison_before_a_cancellation():
+    if not MICROPYTHON:
+        raise SkipTest("there each of them takes a turn of the loop, and so time")
+    met = {}
+
+    @process
+    async def interrupts(cout):
+        await until(lambda: all(ch.queue_len() for ch in chans[:-1]))
+        last = Channel("last")
+        Spawn(writes(last.write, "all wait"))
+        await last.read()  # so that the engine resumes it
+        raise KeyboardInterrupt
+
+    @process(propagate=False)
+    async def notes(cin, cout, i):
+        try:
+            await cin()
+        except (PoisonException, CancelledError) as er:
+            met[i] = type(er)
+            cout.poison()
+            raise
+
+    @process
+    async def begins(n):
+        for i in range(n):
+            Spawn(notes(chans[i + 1].read, chans[i + 2].write, i + 1))
+
+    n = 100  # more than the engine resumes before asyncio's tasks have their turn
+    chans = [Channel("c%d" % i) for i in range(n + 2)]
     renew_loop()
     with raises(KeyboardInterrupt):
-        run(ends())
-    assert not engine._ready
-    assert engine.core._task_queue.peek() is None
+        run(begins(n), interrupts(chans[0].write), notes(chans[0].read, chans[1].write, 0))
+    assert met == {i: PoisonException for i in range(n + 1)}
+    renew_loop()
+
+
+def test_who_withstands_its_cancel_after_an_interrupt_has_ended_when_the_run_has():
+    if not MICROPYTHON:
+        raise SkipTest("asyncio itself waits for all tasks there")
+    a, b = Channel("a"), Channel("b")
+    handles = []
+    events = []
+
+    @process
+    async def withstands(cin, cout):
+        try:
+            while True:
+                try:
+                    await cin()
+                except CancelledError:
+                    events.append("cancelled")
+        finally:
+            events.append("ended")
+
+    @process
+    async def interrupts():
+        for _ in range(2):
+            handles.append(Spawn(withstands(a.read, b.write)))
+        await until(lambda: a.queue_len() == 2)
+        raise KeyboardInterrupt
+
+    renew_loop()
+    with raises(KeyboardInterrupt):
+        run(interrupts())
+    assert sorted(events) == ["cancelled"] * 2 + ["ended"] * 2
+    assert [h.done() for h in handles] == [True] * 2
+    assert a.poisoned and b.poisoned
     renew_loop()
 
 
