@@ -328,6 +328,36 @@ async def syncs(end):
     await end.sync()
 
 
+async def test_each_write_of_a_parallel_is_read_once_whoever_waits_for_which():
+    for case in range(27):
+        kinds = [case // 9, case // 3 % 3, case % 3]  # nobody, a reader, one with a block
+        chans = [csp.Channel(name) for name in "abc"]
+        go, log = csp.Channel("go"), Log()
+
+        @csp.process
+        async def writer():
+            return await par(*[ch.write.alt_pending_write(ch.name) for ch in chans])
+
+        readers = []
+        for ch, kind in zip(chans, kinds):
+            if kind:
+                reader = take(ch.read) if kind == 1 else hold(ch.read, log, go.read)
+                readers.append(await posted(ch, reader, 1))
+        w = csp.Spawn(writer())
+        await until(lambda: go.queue_len() == kinds.count(2))
+        await until(lambda: [ch.queue_len() for ch in chans] == [int(not kind) for kind in kinds])
+        await settle()
+        assert not w.done() or kinds == [1, 1, 1]
+        for _ in range(kinds.count(2)):
+            await go.write(None)
+        assert await join_all(readers) == [ch.name for ch, kind in zip(chans, kinds) if kind]
+        for ch, kind in zip(chans, kinds):
+            if not kind:
+                assert await ch.read() == ch.name
+        assert await join(w) == [0, 0, 0]
+        assert idle(*chans)
+
+
 # How the block ends
 
 
