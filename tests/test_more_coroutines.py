@@ -587,7 +587,7 @@ def test_who_is_behind_an_interrupted_process_meets_its_poison_before_a_cancella
     renew_loop()
     with raises(KeyboardInterrupt):
         run(begins(n), interrupts(chans[0].write), notes(chans[0].read, chans[1].write, 0))
-    assert met == {i: PoisonException for i in range(n + 1)}
+    assert met == dict.fromkeys(range(n + 1), PoisonException)
     renew_loop()
 
 
