@@ -591,6 +591,65 @@ def test_who_is_behind_an_interrupted_process_meets_its_poison_before_a_cancella
     renew_loop()
 
 
+def test_who_withstands_its_cancel_after_an_interrupt_may_still_wait_while_it_is_closed():
+    if not MICROPYTHON:
+        raise SkipTest("asyncio itself waits for all tasks there")
+    a, b = Channel("a"), Channel("b", external=True)
+    events = []
+
+    async def withstands(waits):
+        try:
+            while True:
+                try:
+                    await waits()
+                except CancelledError:
+                    pass
+        finally:
+            events.append("closed")
+            try:
+                await waits()
+            finally:
+                try:
+                    await b.read()
+                finally:
+                    events.append("ended")
+                    for _ in range(20):  # it is not awaited for ever
+                        try:
+                            await sleep_ms(1000)
+                        except BaseException:
+                            pass
+
+    @process
+    async def interrupts(*waits):
+        for w in waits:
+            Spawn(withstands(w))
+        await sleep_ms(5)
+        raise KeyboardInterrupt
+
+    async def sleeps():
+        await asyncio.sleep(1000)
+
+    async def sleeps_twice():
+        await asyncio.sleep_ms(0)
+        await asyncio.sleep(1000)
+
+    renew_loop()
+    with raises(KeyboardInterrupt):
+        run(interrupts(a.read, sleeps, sleeps_twice, b.read))
+    assert sorted(events) == ["closed"] * 4 + ["ended"] * 4
+    assert b.queue_len() == 0
+    assert engine.core.cur_task is None
+    assert engine.core._task_queue.peek() is None
+    assert run(interrupts_nobody()) == "well"
+    renew_loop()
+
+
+@process
+async def interrupts_nobody():
+    await sleep_ms(1)
+    return "well"
+
+
 def test_who_withstands_its_cancel_after_an_interrupt_has_ended_when_the_run_has():
     if not MICROPYTHON:
         raise SkipTest("asyncio itself waits for all tasks there")

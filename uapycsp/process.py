@@ -557,10 +557,7 @@ def _drop_all():
     # The loop itself has run out of memory, or some would not end: they do so without it.
     while not alive.is_empty():
         p = alive.oldest()
-        try:
-            p.task.coro.close()
-        except BaseException:
-            pass
+        engine.close(p.task)
         try:
             p.ended(None, _DROPPED)
         except Exception:

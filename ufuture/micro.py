@@ -760,6 +760,22 @@ def drop_all():
     _new_loop()
 
 
+def close(task):
+    """End a task whose loop runs no more: what it waits on raises GeneratorExit."""
+    tries = 9
+    while tries:
+        drop_all()  # or what waits again would be queued twice
+        core.cur_task = task  # asyncio queues this if it waits again, and dies of None
+        try:
+            task.coro.close()
+            tries = 0
+        except RuntimeError:  # it has waited again
+            tries -= 1
+        except BaseException:
+            tries = 0
+    core.cur_task = None
+
+
 # Calls from other threads: they leave what is to be called, and set a flag that asyncio polls.
 _asked = []
 _asked_lock = _thread and _thread.allocate_lock()
