@@ -29,6 +29,8 @@ if MICROPYTHON:
 PROCESS = sys.modules["upycsp.process"]  # the package has another `process`
 WAIT = sys.modules["upycsp.wait"]
 WATCH = upycsp.watch
+# As they are until one of them is called: that loads a module which puts others in their places.
+FIRST_LIMITED = [getattr(upycsp.channel, name).within for name in ("ReadEnd", "WriteEnd")]
 
 
 class Oops(Exception):
@@ -299,11 +301,29 @@ class forgotten:
                 setattr(sys.modules[package], last, module)
 
 
+def test_the_first_operation_with_a_limit_is_like_the_later_ones():
+    ch = Channel("c")
+    read, write = FIRST_LIMITED
+    for ms in (0, 1):
+        raises(upycsp.TimeoutError, read, ch.read, ms)
+        raises(upycsp.TimeoutError, write, ch.write, ms, "never")
+    assert ch.queue_len() == 0
+    t, box = starts(ch.read)
+    until(lambda: ch.queue_len() == 1)
+    assert write(ch.write, 1000000, 1) == 0
+    t.join()
+    t, _ = starts(ch.write, 2)
+    assert box == [1] and read(ch.read, 1000000) == 2
+    t.join()
+
+
 def test_all_that_a_process_may_need_is_loaded_before_the_first_thread_is_started():
     until(all_have_ended)
     __import__("upycsp.aio")
+    closed = upycsp.Closed
     late = [name for name in WAIT.LATE if name != "upycsp.watch"]  # there is one watchdog alone
     late += ["upycsp.aio_" + name for name in ("counted", "extended", "closing")]
+    late.append("upycsp.closing")
 
     @process
     def lacks():
@@ -311,7 +331,11 @@ def test_all_that_a_process_may_need_is_loaded_before_the_first_thread_is_starte
 
     with replaced(kept, "loads_early", True), replaced(PROCESS, "_loaded", False):
         with forgotten(late):
-            assert Parallel(lacks()).run().retval == [[]]
+            del upycsp.Closed
+            try:
+                assert Parallel(lacks()).run().retval == [[]]
+            finally:
+                upycsp.Closed = closed
 
 
 def test_all_of_plugnplay_is_loaded_then_if_it_is_used_and_neither_gil_nor_locks_help():

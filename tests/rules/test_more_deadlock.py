@@ -271,6 +271,34 @@ def test_a_run_that_waits_for_who_catches_an_inner_deadlock_goes_on():
     assert told.queue_len() == 1
 
 
+def test_a_run_that_waited_when_another_ended_need_not_wait_in_the_next_deadlock():
+    skip_without_inner_runs()
+    inner, later, told = [csp.Channel(name) for name in ("inner", "later", "told")]
+
+    @csp.process
+    async def asks():
+        h = await told.read()
+        await join(h)
+        return "asked"
+
+    @csp.process
+    async def spawns():
+        with raises(csp.DeadlockError):
+            csp.run(reads(inner.read))  # while the other run waits with a read
+        h = csp.Spawn(reads(later.read))
+        await told.write(h)
+        await join(h)
+
+    @csp.process
+    async def ends():
+        with raises(csp.DeadlockError) as e:
+            csp.run(spawns())  # while the other run only joins what this one has spawned
+        return "reads later" in str(e.value)
+
+    assert csp.run(runs(asks()), ends()) == ["asked", True]
+    assert inner.poisoned and later.poisoned and not told.poisoned
+
+
 class Oops(Exception):
     pass
 
