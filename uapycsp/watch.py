@@ -95,7 +95,7 @@ def _count(parked, nested=_NESTED):
         return _count_children(parked.children, nested - 1)
     if not isinstance(parked, _KNOWN):
         return None
-    if isinstance(parked, Choice) and parked._own > 0 and parked.hears_others():
+    if isinstance(parked, Choice) and parked.hears_others():
         return None
     n = 0
     for x in _wishes(parked):

@@ -269,7 +269,7 @@ def _count_offers(me):
     on = me.on
     if on is None:
         return 1 if me.waits() and not me.channel.external else None
-    if isinstance(on, Choice) and on._own > 0 and on.hears_others():
+    if isinstance(on, Choice) and on.hears_others():
         return None
     n = 0
     for o in _wishes(on):

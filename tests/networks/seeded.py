@@ -107,7 +107,7 @@ FAULTS = {
     ),
     "a timer counts as a deadlock": (
         "upycsp", "upycsp/watch.py",
-        "    if isinstance(on, Choice) and on._own > 0 and on.hears_others():\n",
+        "    if isinstance(on, Choice) and on.hears_others():\n",
         "    if False:\n",
     ),
     "the watchdog overlooks a thread that runs": (

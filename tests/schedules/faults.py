@@ -286,7 +286,7 @@ FAULTS = {
     "the watchdog overlooks timers": (
         "no_deadlock_while_a_timer_runs",
         WATCH,
-        "    if isinstance(on, Choice) and on._own > 0 and on.hears_others():\n",
+        "    if isinstance(on, Choice) and on.hears_others():\n",
         "    if False:\n",
     ),
     "the watchdog overlooks threads": (
