@@ -28,12 +28,10 @@ class Hold:
 
     # keep(party), which holds who waited in a plain write or an alternative, is the libraries'.
 
-    def keep_part(self, offer, group):
-        """Hold one operation of a Group."""
+    def keep_part(self, offer):
+        """Hold one operation of a Group, whose value has been taken."""
         self.home = offer.channel
         offer.channel = self
-        offer.alt = group
-        offer.value = TAKEN
         self.party = offer
 
     def release(self):
@@ -90,7 +88,7 @@ class Extended(Offer):
             ch.withdraw(w)
             w.value = TAKEN
             if alt is not None:
-                self.hold.keep_part(w, alt)
+                self.hold.keep_part(w)
             elif w.op != GIVEN:
                 self.hold.keep(w)
         else:
@@ -110,5 +108,5 @@ class Extended(Offer):
         offer.value = TAKEN  # these two may need memory: nothing has happened till then
         self.alone()
         self.value = value
-        self.hold.keep_part(offer, group)
+        self.hold.keep_part(offer)
         return self

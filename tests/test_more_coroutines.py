@@ -72,6 +72,16 @@ async def succeeds():
     return 6
 
 
+async def test_a_choice_that_has_been_made_keeps_no_value():
+    ch = Channel("c")
+    alt = Alternative(Channel("never").read, ch.read)
+    h = Spawn(writes(ch.write, "v"))
+    await until(lambda: ch.queue_len() == 1)
+    assert await alt.select() == (ch.read, "v")
+    assert alt._value is None
+    await h
+
+
 async def test_of_many_who_join_a_process_each_may_be_cancelled():
     for cancelled in range(4):
         ch = Channel("c")

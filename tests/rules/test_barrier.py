@@ -199,7 +199,8 @@ async def test_poison_ends_who_waits_and_who_comes_later():
         await b.sync()
     with raises(csp.PoisonException):
         b.enrol()
-    b.resign()
+    for _ in range(5):  # as often as one likes
+        b.resign()
     b.poison()
     assert b.waiting() == 0
 

@@ -605,6 +605,7 @@ async def test_bad_use_is_told_in_a_sentence():
         (TypeError, plug.Delta(a.read, b.write)),  # pyright: ignore
         (TypeError, plug.Merge(a.read, b.write)),  # pyright: ignore
         (TypeError, plug.Demultiplex(a.read, iter([b.write]))),  # pyright: ignore
+        (TypeError, plug.Delta(a.read, {b.write: 1})),  # pyright: ignore
         (TypeError, plug.Map(a.write, b.write, count)),  # pyright: ignore
         (TypeError, plug.Multiplex([a.write], b.write)),  # pyright: ignore
         (TypeError, plug.Plus(a.read, b.write)),  # pyright: ignore
