@@ -343,7 +343,6 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                     continue
                 except BaseException as er:
                     failed = er  # no more are started after one that could not be
-                m = members[i]
             if isinstance(m, Process):
                 m.forgo(failed)
             self.fail(failed)
