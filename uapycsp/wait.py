@@ -151,9 +151,8 @@ class Join(engine.Parked):
     """What one waits on for the end of processes."""
 
     def __init__(self):
-        # Not in the class: then storing them would need memory.
+        # Not in the class: then storing it would need memory.
         self.woken = False
-        self.next = None
 
     def cancelled(self):
         return self.woken
