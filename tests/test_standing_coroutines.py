@@ -3,7 +3,15 @@ cancels and whatever else is ready, and the cancellation comes at the next wait.
 
 import sys
 
-from ufuture_support import CancelledError, asyncio, raises, renew_loop, settle, sleep_ms
+from ufuture_support import (
+    CancelledError,
+    asyncio,
+    raises,
+    renew_loop,
+    settle,
+    sleep_ms,
+    until,
+)
 
 from uapycsp import Channel, Spawn, process, run
 from ufuture import gather
@@ -225,3 +233,22 @@ if sys.implementation.name == "micropython":
         assert writer.log == [0] and await writer.ch.read() == 1
         await settle()
         assert writer.log == [0, 0] and await writer.handle.join() is None
+
+    async def test_who_has_written_and_then_waits_for_nothing_is_cancelled_all_the_same():
+        ch, after = Channel("ch"), Channel("after")
+        log = []
+
+        @process
+        async def writes():
+            log.append(await ch.write(0))
+            await [1]  # from which nobody wakes it
+            await after.read()
+
+        h = Spawn(writes())
+        await until(lambda: ch.queue_len())
+        assert await ch.read() == 0
+        h.cancel()
+        await until(h.done)
+        with raises(CancelledError):
+            await h.join()
+        assert log == [0] and after.queue_len() == 0
