@@ -41,6 +41,7 @@ class Serving(engine.Owned):
 
     def ended(self, value, exception):
         self.value = value
+        self.exception = exception
         self.ends += 1
 
     async def end(self):
@@ -344,9 +345,11 @@ async def test_waking_all_that_wait_takes_no_memory():
         tasks = [Outcome(returns(1)) for _ in range(30)]
         for t in tasks:
             await t.end()
-    places = [Place(i) for i in range(600)]
+    places = []
     tasks = []
-    for p in places:
+    while len(places) < 600 or engine._alive < engine._room:  # the next one would make more room
+        p = Place()
+        places.append(p)
         tasks.append(Outcome(p.wait()))
         while not p.waits():
             await sleep_ms(0)
@@ -920,6 +923,77 @@ async def test_a_flag_that_finds_no_memory_to_be_waited_for_lets_others_run():
         flag.answer = usual_answer
         engine.unlisten()
     assert 0 < len(refused) < 1000, "nobody else ran"
+
+
+class ShortOfMemory:
+    """The poller of the loop's streams; it takes none the first time."""
+
+    def __init__(self, poller):
+        self.poller = poller
+        self.modify = poller.modify
+        self.ipoll = poller.ipoll
+        self.refused = False
+        self.streams = []
+
+    def register(self, stream, mask):
+        if not self.refused:
+            self.refused = True
+            raise MemoryError
+        self.poller.register(stream, mask)
+        self.streams.append(stream)
+
+    def unregister(self, stream):
+        self.poller.unregister(stream)
+        self.streams.remove(stream)
+
+
+async def test_a_flag_that_found_too_little_memory_to_be_polled_is_so_later():
+    on_micropython()
+    threads()
+    answers = []
+    io = engine.core._io_queue
+    usual = io.poller
+    io.poller = poller = ShortOfMemory(usual)
+    flag = engine.listen()
+    usual_answer, flag.answer = flag.answer, lambda: answers.append(1)
+    try:
+        await until(lambda: poller.refused and poller.streams == [flag])
+        del answers[:]
+        flag.set()
+        await until(lambda: answers)
+    finally:
+        flag.answer = usual_answer
+        engine.unlisten()
+        await settle()
+        io.poller = usual
+    assert poller.streams == [] and not io.map
+
+
+# The names that a module keeps
+
+
+async def test_a_module_loaded_by_a_running_task_knows_it_from_the_next_round_on():
+    on_micropython()
+    usual = engine.names
+
+    async def loads():
+        for names in {}, usual:
+            engine.bind(names)
+            assert names["me"] is None
+            for _ in range(1000):
+                await behind(Place())
+                if names["me"] is not None:
+                    break
+            assert names["me"] is t
+            assert names["wake"] is engine.names["wake"]
+
+    t = Serving(loads())
+    try:
+        await t.end()
+    finally:
+        if engine.names is not usual:
+            engine.bind(usual)
+    assert t.exception is None and usual["me"] is None
 
 
 # Reports
