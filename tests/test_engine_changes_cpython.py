@@ -204,6 +204,34 @@ async def test_the_watch_waits_for_timers_that_are_still_to_come_and_not_for_oth
     engine.set_watch(None)
 
 
+class Shared(Place):
+    """One that not only our own tasks may wake."""
+
+    outside = True
+
+
+async def test_the_watch_does_not_look_while_a_task_waits_for_what_a_thread_may_do():
+    for kind in KINDS:
+        shared, end = Shared(), Place()
+        calls = []
+        t = await waiting(kind, shared)
+        loop = asyncio.get_running_loop()
+
+        def acts():
+            time.sleep(1.2)  # two looks would have come
+            loop.call_soon_threadsafe(shared.wake)
+            loop.call_soon_threadsafe(end.wake)
+
+        thread = threading.Thread(target=acts)
+        thread.start()
+        engine.set_watch(lambda: calls.append(shared.woken))
+        await end.wait()
+        engine.set_watch(None)
+        thread.join()
+        await t.end()
+        assert False not in calls
+
+
 def test_a_virtual_clock_rests_between_two_looks_of_the_watch():
     clock = VirtualClock()
     place = Place()
@@ -367,6 +395,32 @@ def test_an_interrupt_before_the_main_task_began_cancels_it():
         assert events == ["interrupt"]
     finally:
         asyncio.Runner = usual
+
+
+def test_an_interrupt_before_the_main_task_began_is_told_to_a_handler_of_the_user_s_own():
+    usual = engine._Runner
+    calls = []
+
+    class Early:
+        def __enter__(self):
+            signal.raise_signal(signal.SIGINT)
+            self.runner = usual()
+            return self.runner.__enter__()
+
+        def __exit__(self, *error):
+            return self.runner.__exit__(*error)
+
+    async def goes_on():
+        assert len(calls) == 1
+        return "goes on"
+
+    engine._Runner = Early
+    try:
+        with handled_by(lambda number, frame: calls.append(number)):
+            assert engine.run(goes_on()) == "goes on"
+    finally:
+        engine._Runner = usual
+    assert calls == [signal.SIGINT]
 
 
 def test_an_interrupt_behind_the_end_of_the_loop_is_one_too():
