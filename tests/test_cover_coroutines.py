@@ -454,10 +454,9 @@ async def test_a_thread_that_schedules_while_the_loop_is_busy_waits_for_its_answ
     guard, ch = Asked(), Channel("c")
     alt = Alternative(guard, ch.read)
     answers = []
-    engine.listen()
     try:
         t = uthreading.Thread(target=lambda: answers.append(alt.schedule(guard, "v")))
-        s = Outcome(alt.select())
+        s = Outcome(alt.select())  # a guard like this has the loop listen
         await until(lambda: ch.queue_len() == 1)
         t.start()
         time.sleep(0.2)

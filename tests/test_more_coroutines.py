@@ -543,20 +543,30 @@ def test_an_interrupt_when_all_have_just_ended_leaves_nobody_to_be_resumed():
         raise Oops("nobody asks")
 
     @process
-    async def ends(with_failure):
+    async def ends(with_failure, others):
         if with_failure:
             await until(Spawn(fails()).done)
+        ch = Channel("c")
+        for _ in range(others):
+            asyncio.create_task(reads_once(ch))
+        await until(lambda: ch.queue_len() == others)
         await sleep_ms(1)  # so that asyncio resumes it, and the driver is in no round
         asyncio.create_task(interrupts())
+        for i in range(others):
+            await ch.write(i)
+
+    async def reads_once(ch):
+        await ch.read()
 
     reports = []
-    for with_failure in (False, True):
+    more = 3 * getattr(engine, "LIMIT", 64) // 2  # than the driver resumes before it gives way
+    for with_failure, others in (False, 0), (True, 0), (False, more), (True, more):
         renew_loop()
         loop = asyncio.get_event_loop()
         loop.set_exception_handler(lambda loop, context: reports.append(context))
         try:
             with raises(KeyboardInterrupt):
-                run(ends(with_failure))
+                run(ends(with_failure, others))
         finally:
             loop.set_exception_handler(None)
         assert not engine._ready
