@@ -642,6 +642,23 @@ async def test_what_a_choice_was_given_by_another_one_goes_back_once_when_it_is_
         assert idle(ch) and not ch.wanted
 
 
+async def test_a_choice_that_has_written_is_cancelled_when_it_waits_again():
+    ch, log = Bridge("b"), Log()
+
+    async def select():
+        guard = ch.tasks.write.alt_pending_write(7)
+        assert await csp.Alternative(guard).select() == (guard, 0)
+        log.add("written")
+        await ch.tasks.read()
+
+    task = asyncio.create_task(select())
+    await until(lambda: ch.wanted == 1)
+    assert await csp.Alternative(ch.tasks.read).select() == (ch.tasks.read, 7)
+    assert await cancelled(task) == "cancelled"
+    assert log.items() == ["written"]
+    assert idle(ch) and not ch.wanted
+
+
 async def test_what_a_cancelled_parallel_has_read_goes_back_in_its_order():
     ch, never = Bridge("b", capacity=3), Bridge("never")
     for i in range(3):
