@@ -139,8 +139,6 @@ async def test_generate_ints_counts_as_a_range_does_and_poisons_its_output_behin
         assert await first(lambda cout: plug.GenerateInts(cout, *args), None) == list(range(*args))
     assert await first(plug.GenerateInts, 3) == [0, 1, 2]
     assert await first(lambda cout: plug.GenerateInts(cout, 7, step=-7), 3) == [7, 0, -7]
-    for args in ((0, 1, 0.5), (1, 0, -0.5)):
-        assert await first(lambda cout: plug.GenerateInts(cout, *args), None) == [args[0], 0.5]
 
 
 async def test_what_generate_ints_left_in_a_buffer_can_be_read():
