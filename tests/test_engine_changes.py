@@ -366,6 +366,50 @@ async def test_waking_all_that_wait_takes_no_memory():
         await t.end()
 
 
+async def test_waking_all_that_wait_behind_a_whole_round_takes_no_memory():
+    on_micropython()
+    import micropython
+
+    failed = []
+
+    @engine.coroutine
+    def wakes_all(own, places):
+        yield engine.park(own)
+        micropython.heap_lock()
+        try:
+            for p in places:
+                engine.wake(p)
+        except MemoryError:
+            failed.append(True)
+        finally:
+            micropython.heap_unlock()
+
+    @engine.coroutine
+    def waits_twice(p):
+        yield engine.park(p)
+        yield engine.park(p)
+
+    failed.append(None)  # room for an entry
+    failed.pop()
+    own = Place()
+    places = []
+    tasks = [Outcome(wakes_all(own, places))]
+    while len(places) < 600 or engine._alive < engine._room:
+        p = Place()
+        places.append(p)
+        tasks.append(Outcome(waits_twice(p)))
+        while not p.waits():
+            await sleep_ms(0)
+    for p in places[: engine.LIMIT - 1] + [own]:  # those of one round; its last one wakes all
+        engine.wake(p)
+    await settle()
+    assert not failed, "to wake all who wait took memory"
+    for p in places[engine.LIMIT - 1 :]:
+        engine.wake(p)
+    for t in tasks:
+        await t.end()
+
+
 async def test_tasks_that_come_and_go_leave_no_memory_taken():
     on_micropython()
     import gc
@@ -846,10 +890,13 @@ def test_a_new_loop_listens_though_the_old_one_was_left_listening():
         engine.listen()
         await settle()
 
-    async def listens():
+    async def listens(first):
+        if first:  # nothing has waited in this loop yet
+            engine.listen()
         p = Place("p")
         t = await waiting(Outcome, p)
-        engine.listen()
+        if not first:
+            engine.listen()
         thread = uthreading.Thread(target=lambda: answers.append(engine.ask(p.wake)))
         thread.start()
         await t.end()
@@ -857,11 +904,13 @@ def test_a_new_loop_listens_though_the_old_one_was_left_listening():
         thread.join()
         engine.unlisten()
 
-    renew_loop()
-    asyncio.run(leaves())
-    renew_loop()
-    asyncio.run(listens())
-    assert answers == [None]
+    for first in False, True:
+        renew_loop()
+        asyncio.run(leaves())
+        renew_loop()
+        asyncio.run(listens(first))
+        assert answers == [None]
+        del answers[:]
     renew_loop()
 
 
