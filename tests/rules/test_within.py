@@ -334,7 +334,7 @@ async def impatient_reader(cin, log, ms):
         try:
             log.add(await cin.within(ms))
         except csp.TimeoutError:
-            log.add(None)
+            pass  # noted, it would fill the heap where the writers get no turn
 
 
 @csp.process
@@ -361,8 +361,7 @@ async def test_messages_between_the_impatient_are_neither_lost_nor_doubled():
         writers = [impatient_writer(ch.write, 1000 * i, 40, i, done) for i in range(3)]
         readers = [impatient_reader(ch.read, log, ms) for ms in (1, 2, 5)]
         await par(*(writers + readers + [end_when(done, 3, ch)]))
-        got = sorted(v for v in log.items() if v is not None)
-        assert got == [1000 * i + k for i in range(3) for k in range(40)]
+        assert sorted(log.items()) == [1000 * i + k for i in range(3) for k in range(40)]
         assert idle(ch)
 
 
