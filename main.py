@@ -75,9 +75,10 @@ def _run(name, libraries, values):
     try:
         measured = name == "memory" and "uthreading" not in sys.modules
         if libraries and libraries[0] in ("uapycsp", "upycsp") and not measured:
-            # Compiling it takes the most room. What the thesis had is measured without it, and
-            # the import by that benchmark itself, but for where parts were loaded before.
-            __import__(libraries[0]).run
+            # What the thesis had is measured without it, and the import by that benchmark itself,
+            # but for where parts were loaded before.
+            from benchmarks import libs
+            libs.load_early(libraries, values.get("api"))
         from benchmarks import harness
         harness.samples = values["samples"]
         harness.counts_bytes = values["bytes"]

@@ -154,7 +154,8 @@ class _Other:
         self._go = _thread.allocate_lock()
         self._go.acquire()
         self.done = Bridge("done")
-        self._thread = Thread(target=self._serve)
+        # A daemon: where a row fails, it waits for ever, and the program has to end.
+        self._thread = Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def begin(self, n):

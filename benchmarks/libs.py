@@ -70,6 +70,17 @@ def load(lib, api=None, thesis_queue="list"):
     return config.csp()
 
 
+def load_early(chosen, apis):
+    """Load what any row takes of our libraries: compiling needs room in one piece.
+
+    Later there are objects of rows all over a board's heap.
+    """
+    for lib, api in each(chosen, apis):
+        if not is_thesis(lib):
+            load(lib, api).run
+            __import__(lib + ".watch")
+
+
 def waiting_in(ch):
     """How many operations wait at a channel; the thesis's designs have no method for that."""
     return ch.queue_len() if hasattr(ch, "queue_len") else len(ch.queue)

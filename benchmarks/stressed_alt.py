@@ -160,7 +160,8 @@ def _most_row(table, lib, api, sizes):
     csp, processes = _load(lib, api, sizes)
     n = max(1, sizes["selects"] // 10)
     at_most = sizes["threads" if lib == "upycsp" else "at_most"]
-    reserve = bytearray(4096)  # to tell what was found: what threads have in use stays so
+    # To tell what was found, for what threads have in use stays so. A heap may lack large pieces.
+    reserve = [bytearray(512) for _ in range(8)]
     count, meter, stop = most(csp, processes, sizes["channels"][0], at_most, n)
     del reserve
     if meter is None:

@@ -616,6 +616,17 @@ def test_a_lost_item_of_a_bridge_ends_with_status_1(tmp_path):
                 "runs=1", "way=to-task"), "bridge")
 
 
+def test_a_bridge_that_fails_leaves_no_thread_that_keeps_the_program(tmp_path):
+    fault = ("from benchmarks import bridge\n"
+             "def get(self):\n"
+             "    raise MemoryError()\n"
+             "bridge._Queue.get = get\n")
+    status, output, errors = _faulty(tmp_path, "micropython", fault, "    pass", "bridge",
+                                     "form=queue", "n=20", "runs=1", "way=to-task")
+    assert (status, results(output)) == (1, [])
+    assert errors.startswith("bridge: these sizes do not fit the heap of ")
+
+
 @pytest.mark.parametrize("port", PORTS)
 def test_a_queue_that_loses_an_element_ends_with_status_1(tmp_path, port):
     fault = ("from benchmarks import queues\n"
