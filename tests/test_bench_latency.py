@@ -75,7 +75,7 @@ def test_a_wrong_message_beside_the_wait_ends_with_status_1(tmp_path, port, lib)
     _is_one_wrong_result(
         _with(tmp_path, port, _FAULTS["loses"],
               read.format(name="d") + "    module.Timer = getattr(csp, 'Timer', None)\n",
-              "lib=" + lib, "what=sleep", "n=10", "ms=10", "api=plain"), "latency")
+              "lib=" + lib, "what=sleep", "n=50", "ms=2", "api=plain"), "latency")
 
 
 @pytest.mark.parametrize("port", PORTS)
