@@ -148,8 +148,8 @@ class Meter:
     def slicing(self, times, operations):
         """True `times` times, while the bytes are counted that so many operations each allocate.
 
-        CPython counts none. Nothing is collected meanwhile, except between two of them when the
-        heap is half used; what was allocated until then is kept in the count.
+        CPython counts none. Nothing is collected meanwhile, except between two of them once a
+        third of what was free is used; what was allocated until then is kept in the count.
         """
         if not counts_bytes:
             return False
@@ -175,7 +175,7 @@ class Meter:
         gc.enable()
         gc.collect()
         gc.disable()
-        self._room = gc.mem_free() // 2
+        self._room = gc.mem_free() // 3
         self._base = gc.mem_alloc()
 
 

@@ -77,7 +77,8 @@ def load_early(chosen, apis):
     """
     for lib, api in each(chosen, apis):
         if not is_thesis(lib):
-            load(lib, api).run
+            csp = load(lib, api)
+            csp.run, csp.Channel
             __import__(lib + ".watch")
 
 

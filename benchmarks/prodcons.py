@@ -127,6 +127,10 @@ def main(chosen, apis, sizes):
     """Prints a row for each library, form and shape; raises WrongResult."""
     table = Table("prodcons", "us per message, n={} runs={} others={} capacity={}".format(
         _messages(sizes), sizes["runs"], sizes["others"], sizes["capacity"]))
+    if "buffered" in sizes["form"]:
+        for lib, api in libs.each(chosen, apis):
+            if not libs.is_thesis(lib):
+                libs.load(lib, api).BufferedChannel  # like libs.load_early
     for lib, api in libs.each(chosen, apis):
         for form in sizes["form"]:
             if form == "buffered" and libs.is_thesis(lib):

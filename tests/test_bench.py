@@ -66,6 +66,45 @@ def apis(lib):
     return ["plain", "aio"] if lib == "upycsp" else [None]
 
 
+# Tells which modules are loaded after the first row.
+_WATCHING = """
+import sys
+import main
+from benchmarks import harness
+
+row = harness.Table.row
+early = []
+
+def watched(*args, **others):
+    early.extend(sys.modules)
+    harness.Table.row = row
+    row(*args, **others)
+
+harness.Table.row = watched
+status = main.main(sys.argv[1:])
+print("LATE", status, harness.rows, *[name for name in sys.modules if name not in early])
+"""
+
+
+# Where there is more room, upycsp loads all of itself beside the first thread.
+@pytest.mark.parametrize("lib", LIBS[:2])
+@pytest.mark.parametrize("words", (
+    "commstime n=20", "stressed_alt channels=5 writers=2 selects=20 threads=9",
+    "waiting_queue n=20 waiters=1,9", "spawn n=20", "workers work=fib n=2 workers=1,2",
+    "matmul size=4", "prodcons n=20", "latency ms=2 n=5 idle_ms=2"))
+def test_in_a_heap_like_a_boards_the_library_is_loaded_before_the_first_row(words, lib):
+    name, *values = words.split()
+    done = subprocess.run(
+        [*command("micropython", "400k"), "-c", _WATCHING, name, "lib=" + lib, "runs=1", *values],
+        cwd=ROOT, text=True, timeout=120, env=interpreters.environment(),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _, status, rows, *late = done.stdout.splitlines()[-1].split()
+    assert (status, done.stderr) == ("0", ""), done.stdout
+    assert int(rows) > 1
+    packages = {"cspcore", "ufuture", "uapycsp", "upycsp", "uthreading"}
+    assert not [module for module in late if module.split(".")[0] in packages]
+
+
 @pytest.mark.parametrize("port", PORTS)
 @pytest.mark.parametrize("lib", LIBS)
 def test_commstime_has_a_row_for_each_delta(port, lib):
