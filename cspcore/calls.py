@@ -48,7 +48,20 @@ class Request(BaseChannel):
 
     def poison(self):
         """Let the call raise PoisonException."""
-        return self._wake(self.calls.atomically(self.end_all))
+        return self.ruin(None)
+
+    def ruin(self, exception):
+        """The same for an exception, of whose strength the poison is."""
+        strength = getattr(exception, "strength", None)
+        return self._wake(self.calls.atomically(self._ruined, strength))
+
+    def _ruined(self, strength):
+        if not self.settled:
+            try:
+                self.resists(strength)  # which notes it
+            except MemoryError:
+                pass  # it is stronger than it need be
+        return self.end_all()
 
     # In a `with` block it is an extended rendezvous: the client waits until the block has ended.
 
@@ -57,7 +70,7 @@ class Request(BaseChannel):
 
     def __exit__(self, kind, exception, traceback):
         if kind is not None:
-            self.poison()
+            self.ruin(exception)
         elif not self.settled:
             self.answer(None)
 
@@ -228,7 +241,7 @@ def checked(function):
 def not_served(request, exception):
     """What becomes of a call whose function has raised; whether the server goes on."""
     if isinstance(exception, PoisonException) or not isinstance(exception, Exception):
-        request.poison()
+        request.ruin(exception)
         return False
     request.fail(NO_MEMORY if isinstance(exception, MemoryError) else exception)
     return True

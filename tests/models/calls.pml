@@ -41,9 +41,9 @@ MAPS settles | cspcore/calls.py:Request._wake | self.calls.wake(party)
 MAPS end_request | cspcore/calls.py:Request.end | if not self.settled:
 MAPS end_client | cspcore/calls.py:Request.end | chain = self._end_offer(self._readers, chain)
 MAPS end_open | cspcore/calls.py:Calls._end_readers | chain = self._open.end(chain)
-MAPS poison_request | cspcore/calls.py:Request.poison | return self._wake(self.calls.atomically(self.end_all))
-MAPS poison_request | cspcore/calls.py:not_served | request.poison()
-MAPS leaves_block | cspcore/calls.py:Request.__exit__ | self.poison()
+MAPS poison_request | cspcore/calls.py:Request._ruined | return self.end_all()
+MAPS poison_request | cspcore/calls.py:not_served | request.ruin(exception)
+MAPS leaves_block | cspcore/calls.py:Request.__exit__ | self.ruin(exception)
 MAPS drops_answer | cspcore/calls.py:Request.give_back | return None  # the client is gone
 MAPS give_back | cspcore/channel.py:BaseChannel.give_back | self._writers = insert_given(self._writers, offer)
 */

@@ -427,6 +427,46 @@ async def test_the_strength_of_poison_reaches_taken_calls_too():
     assert await join_all([h, h2]) == [3, 3]
 
 
+@csp.process
+async def serves_by_reading(serve, cin, in_block):
+    async def reads():
+        return await cin()
+
+    if in_block:
+        with await serve.accept() as request:
+            request.answer(await reads())
+    else:
+        await serve(reads)
+
+
+async def test_the_strength_of_what_ends_a_served_function_reaches_its_call():
+    for in_block in (False, True):
+        ch, part = CallChannel(), csp.Channel("part")
+        client = csp.Spawn(strength_of(ch.call))
+        await until(lambda: ch.queue_len() == 1)
+        server = csp.Spawn(serves_by_reading(ch.serve, part.read, in_block))
+        await until(lambda: part.queue_len() == 1)
+        part.poison(2)
+        assert await join(client) == 2
+        assert await join(server) is None
+
+
+async def test_a_strength_that_can_not_be_noted_ends_a_call_all_the_same():
+    ch = CallChannel()
+    client = csp.Spawn(strength_of(ch.call))
+    await until(lambda: ch.queue_len() == 1)
+    request = await ch.serve.accept()
+
+    def resists(strength):
+        raise MemoryError("none is left")
+
+    request.resists = resists
+    er = csp.PoisonException("elsewhere")
+    er.strength = 2
+    request.ruin(er)
+    assert await join(client) is None
+
+
 async def test_an_answer_that_was_given_is_not_undone_by_poison():
     ch = CallChannel()
     h, request = await taken(ch, 1)
