@@ -87,11 +87,18 @@ class BaseProcess:
 class BaseComposite:
     """What a Parallel or Sequence adds to the process that runs it; `_f` is that body."""
 
+    # `parts` of the body are its members, or None once it has begun.
+
     name = "a Parallel or Sequence"
+
+    def refuse_begun(self):
+        """RuntimeError if the body was started by itself."""
+        if self._f.parts() is None:
+            raise RuntimeError("a process is started once")
 
     def die(self, exception):
         # The body may not even have begun.
-        forgo_all(self._f.parts(), 0, None, exception)
+        forgo_all(self._f.parts() or (), 0, None, exception)
         return BaseProcess.die(self, exception)
 
 
@@ -136,6 +143,8 @@ def maker(Process):
         """
         if f is None:
             return lambda f: process(f, verbose_poison, propagate)
+        if not callable(f):
+            raise TypeError("a process function is expected")
 
         # Two names from around: with more than five, arguments included, MicroPython takes a piece
         # of the heap for each call.

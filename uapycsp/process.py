@@ -178,8 +178,14 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
 class Composite(Awaitable):
     """A Parallel or a Sequence."""
 
+    as_member = None  # the process that runs it within another
+
 
 class _Composite(BaseComposite, Process):
+    def claim(self, group):
+        Process.claim(self, group)
+        self.refuse_begun()
+
     def _call(self):
         return self._f._await()
 
@@ -191,7 +197,9 @@ def as_process(x):
     if isinstance(x, Process):
         return x
     if isinstance(x, Composite):
-        return _Composite(x, ())
+        if x.as_member is None:
+            x.as_member = _Composite(x, ())
+        return x.as_member
     if hasattr(x, "send") and hasattr(x, "throw"):
         return Process(x, None)
     raise TypeError("a process is expected: a call of a @process function, or a coroutine")
@@ -276,8 +284,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 first = m
             i += 1
         if first is not None:
-            if i < len(guards):
-                # Several wait.
+            if i < len(guards) or self.poisoned is not None:
+                # Several wait, or one whose end may be milder than the one that was met.
                 yield from self._run([first] + list(guards[i:]))
             else:
                 # One waits, as a process of one write would.
@@ -417,7 +425,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 m.cancel()
 
     def parts(self):
-        return self._args or ()
+        return self._args
 
     def _all_written(self):
         # Whether all members are writes that have happened.

@@ -42,7 +42,7 @@ class Sequence(Composite):
         return results
 
     def parts(self):
-        return self._members or ()
+        return self._members
 
 
 class Spawn(Awaitable):

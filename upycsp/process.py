@@ -76,6 +76,7 @@ class Runnable:
     """What can be run: `run()` waits for its end and returns it, `retval` is its result."""
 
     retval = None
+    as_member = None  # of a Parallel or Sequence: the process that runs it within another
 
     def run(self):
         self.retval = Parallel(self).wait_all()[0]
@@ -180,6 +181,8 @@ class Process(BaseProcess, Runnable):
             me = self._group.member_ended(self)
         if me is not None:
             wake_chain(me)
+        if self._state >= FAILED and isinstance(self._group, Spawn):
+            self._group.tell()
 
     def exception(self):
         """At its end, under lock: what it has ended by, or None. Its value is None then."""
@@ -188,6 +191,13 @@ class Process(BaseProcess, Runnable):
         er = unchanged(self.retval, self._state == SHORT)
         self.retval = None
         return er
+
+
+def live(group):
+    """A run, or if it has ended the innermost one around it that goes on; else None, or `rest`."""
+    while group is not None and group.within is not group:
+        group = group.within
+    return group
 
 
 def _unlink(p):
@@ -199,6 +209,10 @@ def _unlink(p):
 class _Composite(BaseComposite, Process):
     def __init__(self, body):
         Process.__init__(self, body)
+
+    def claim(self, group):
+        Process.claim(self, group)
+        self.refuse_begun()
 
     def call(self):
         self._f.retval = value = self._f.wait_all()
@@ -213,7 +227,10 @@ def as_process(x):
     if isinstance(x, Process):
         return x
     if isinstance(x, (Parallel, Sequence)):
-        return _Composite(x)
+        with lock:
+            if x.as_member is None:
+                x.as_member = _Composite(x)
+            return x.as_member
     raise TypeError("a process is expected: a call of a @process function")
 
 
@@ -254,7 +271,7 @@ class Parallel(Group, Runnable):
         return self
 
     def parts(self):
-        return self.members
+        return self.members if self.left <= _GUARDS else None
 
     def wait_all(self):
         """Start all members and wait for their ends; their results."""
@@ -498,7 +515,7 @@ class Sequence(Runnable):
         self._members = [self._as_process(m) for m in members]
 
     def parts(self):
-        return self._members or ()
+        return self._members
 
     def wait_all(self):
         """Run them on the calling thread, which is a process's; their results."""
@@ -543,6 +560,7 @@ class Spawn:
         self._short = False
         self.later = None  # of the handles whose process has failed: the next one
         self.within = None  # as a Parallel's, until nobody need know
+        self._untold = False  # it has failed, and no run goes on that would raise it
         self._process = p = self._as_process(p)
         with lock:
             p.claim(self)
@@ -596,12 +614,17 @@ class Spawn:
             o.on = None
             o = o.next
         if er is not None and not self._asked and p._me is not None:
-            if _runs:
+            if isinstance(live(self.within), Parallel):
                 _failures.note(self)
                 return chain
-            report_exception(er, None)
+            self._untold = True
         self.within = None
         return chain
+
+    def tell(self):
+        """Not under lock, for what is told may use channels."""
+        if self._untold:
+            report_exception(self._raised(), None)
 
     def _interrupted(self, me):
         with lock:

@@ -77,10 +77,8 @@ rest = _Rest()
 
 
 def live(group):
-    """A run, or if it has ended the innermost one around it that goes on, or rest."""
-    while group is not None and group.within is not group:
-        group = group.within
-    return rest if group is None else group
+    """As the process's, but rest if there is none."""
+    return _process.live(group) or rest
 
 
 def _nest(group, me):
@@ -100,13 +98,12 @@ def _unnest(group):
 
 
 def _failed_within(group):
-    # Under lock, at the end of a run: the first handle whose failure it is to raise. The last run
-    # raises also what belongs to none that goes on.
+    # Under lock, at the end of a run: the first handle whose failure it is to raise.
     first = None
     h = _failures.first
     while h is not None:
         later = h.later
-        if not _runs or live(h.within) is group:
+        if live(h.within) is group:
             first = first or h
             _failures.forget(h)
             h.within = None

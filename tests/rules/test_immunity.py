@@ -323,6 +323,26 @@ async def test_a_process_whose_strength_can_not_be_noted_has_failed():
         assert await par(strength_met(scarce.write, 1), strength_met(immune.read)) == [None] * 2
 
 
+@csp.process
+async def writes_together(guards, immune):
+    await par(*guards)
+
+
+async def test_write_guards_together_raise_the_strongest_poison_whichever_of_them_waits():
+    for dead_first in (False, True):
+        dead, ch = csp.Channel("dead"), csp.Channel("c")
+        immune = csp.Channel("immune", immunity=2)
+        dead.poison()
+        guards = [dead.write.alt_pending_write(1), ch.write.alt_pending_write(2)]
+        if not dead_first:
+            guards.reverse()
+        h = csp.Spawn(writes_together(guards, immune.write))
+        await until(lambda: ch.queue_len() == 1)
+        ch.poison(1)
+        assert await join(h) is None
+        assert immune.poisoned
+
+
 def test_a_deadlock_poisons_what_is_immune():
     a, b = csp.Channel("a", immunity=9), csp.BufferedChannel("b", 1, immunity=9)
     with raises(csp.DeadlockError):

@@ -5,9 +5,11 @@ import csp
 from rules_support import (
     AWAITABLE,
     LIB,
+    Log,
     idle,
     join,
     join_all,
+    par,
     raises,
     sentence,
     skip,
@@ -69,6 +71,48 @@ async def test_a_parallel_or_sequence_is_started_once():
             await start_twice(composite)
         assert sentence(e.value)
     assert ch.queue_len() == 1
+
+
+async def start(composite):
+    if AWAITABLE:
+        await composite
+    else:
+        composite.run()
+
+
+async def test_beside_a_parallel_or_sequence_that_was_started_none_is_started():
+    for kind in (csp.Parallel, csp.Sequence):
+        for by_itself in (False, True):
+            for place in (0, 1):
+                log, ch = Log(), csp.Channel("c")
+                composite = kind(logs(log, "first"))
+                await (start(composite) if by_itself else par(composite))
+                together = [adds_and_reads(log, ch.read)]
+                together.insert(place, composite)
+                with raises(RuntimeError) as e:
+                    await par(*together)
+                assert sentence(e.value)
+                assert log.items() == ["first"] and ch.poisoned
+
+
+async def test_a_parallel_or_sequence_that_is_given_twice_is_not_started():
+    for kind in (csp.Parallel, csp.Sequence):
+        log, ch = Log(), csp.Channel("c")
+        composite = kind(adds_and_reads(log, ch.read))
+        with raises(RuntimeError):
+            await par(composite, logs(log, "beside"), composite)
+        assert log.items() == [] and ch.poisoned
+
+
+@csp.process
+async def logs(log, what):
+    log.add(what)
+
+
+@csp.process
+async def adds_and_reads(log, cin):
+    log.add("reads")
+    return await cin()
 
 
 async def test_one_write_guard_may_stand_twice_in_a_parallel():
