@@ -502,6 +502,79 @@ async def test_a_thread_that_asks_a_loop_that_listens_no_more_gets_false_and_not
     assert calls == [2], "what was answered with False has happened all the same"
 
 
+async def test_a_thread_that_schedules_when_the_loop_listens_no_more_touches_no_alternative():
+    uthreading = threads()
+    ch, guard = Channel("c"), Guard()
+    alt = Alternative(guard, ch.read)
+    answers = []
+    s = Outcome(alt.select())
+    await until(lambda: ch.queue_len() == 1)
+    engine.unlisten()  # as at the end of a run, before what is left is cancelled
+    t = uthreading.Thread(target=lambda: answers.append(alt.schedule(guard, "v")))
+    t.start()
+    t.join()
+    assert answers == [False] and alt.waits
+    await ch.write("w")
+    assert (await s.end())[1] == "w"
+
+
+async def test_what_fails_in_the_loop_is_raised_by_the_thread_that_asked():
+    uthreading = threads()
+    answers = []
+
+    def fails():
+        raise MemoryError("none is left")
+
+    def asks():
+        for f in (fails, lambda: "well"):
+            try:
+                answers.append(engine.ask(f))
+            except MemoryError as er:
+                answers.append(er)
+
+    engine.listen()
+    try:
+        t = uthreading.Thread(target=asks)
+        t.start()
+        await until(lambda: len(answers) == 2)
+        t.join()
+    finally:
+        engine.unlisten()
+    assert isinstance(answers[0], MemoryError) and answers[1] == "well"
+
+
+def test_a_thread_gets_an_answer_when_asyncio_itself_ran_the_loop_that_has_ended():
+    uthreading = threads()
+    ch, guard = Channel("c"), Guard()
+    answers = []
+
+    async def main():
+        alt = Alternative(guard, ch.read)
+        s = Outcome(alt.select())
+        await until(lambda: ch.queue_len() == 1)
+        await ch.write(1)
+        await s.end()
+        return alt
+
+    alt = asyncio.run(main())
+    t = uthreading.Thread(target=lambda: answers.append(alt.schedule(guard, 1)))
+    t.start()
+    t.join()  # MicroPython has to wait for seconds: its loop ends without a word
+    assert answers == [False]
+
+    async def again():
+        # The loop's own thread is not another one, whoever listened before.
+        alt = Alternative(guard, ch.read)
+        s = Outcome(alt.select())
+        await until(lambda: ch.queue_len() == 1)
+        assert alt.schedule(guard, "v")
+        assert (await s.end())[1] == "v"
+
+    asyncio.run(again())
+    engine.unlisten()
+    renew_loop()
+
+
 async def test_who_listens_twice_in_a_loop_listens_with_one_flag():
     flag = engine.listen()
     try:

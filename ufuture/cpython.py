@@ -434,7 +434,8 @@ def _run_after(run, after, interrupt):
                 raise
 
 
-_listens = None  # None or (loop, its thread, its flag)
+_listens = None  # None or (loop, its flag)
+_here = None  # the thread of that loop, or of the last one
 _AGAIN_S = 0.01
 
 
@@ -465,11 +466,12 @@ def listen():
 
     The loop calls flag.answer() then, if there is one, and again if that returns true.
     """
-    global _listens
+    global _listens, _here
     loop = asyncio.get_running_loop()
     same = _listens is not None and _listens[0] is loop
-    flag = _listens[2] if same else _Flag(loop)
-    _listens = loop, threading.get_ident(), flag
+    flag = _listens[1] if same else _Flag(loop)
+    _here = threading.get_ident()
+    _listens = loop, flag
     return flag
 
 
@@ -480,8 +482,8 @@ def unlisten():
 
 
 def elsewhere():
-    """Whether this is another thread than the loop's that listens."""
-    return _listens is not None and _listens[1] != threading.get_ident()
+    """Whether this is another thread than the loop's: that of the last one after its end."""
+    return _here is not None and _here != threading.get_ident()
 
 
 def ask(f, *args):
@@ -491,7 +493,10 @@ def ask(f, *args):
     box = []
 
     def call():
-        box.append(f(*args))
+        try:
+            box.append(f(*args))
+        except Exception as er:
+            box.append(er)
         done.set()
 
     try:
@@ -500,7 +505,11 @@ def ask(f, *args):
         return False
     while not done.wait(0.05):
         if listens[0].is_closed():
-            return False
+            break
+    if not box:
+        return False
+    if isinstance(box[0], Exception):
+        raise box[0]
     return box[0]
 
 

@@ -781,7 +781,8 @@ _asked = []
 _asked_lock = _thread and _thread.allocate_lock()
 _flag = None
 _listener = None
-_here = None  # the thread whose loop listens
+_here = None  # the thread whose loop listens, or did so last
+_PATIENCE = const(3000)  # looks, one a ms, at a loop that may have ended without a word
 
 
 def listen():
@@ -792,8 +793,8 @@ def listen():
     global _flag, _listener, _here
     if core._task_queue is not _queue:
         _new_loop()
+    _here = _thread and _thread.get_ident()
     if _thread is not None and (_listener is None or _listener.done()):
-        _here = _thread.get_ident()
         if _flag is None:  # one for all loops: MicroPython dies of a flag that finds no memory
             _flag = asyncio.ThreadSafeFlag()
             _flag.answer = None
@@ -829,9 +830,14 @@ async def _listen(flag):
                 if not _asked:
                     break
                 f, args, box = _asked.pop(0)
-            answer = f(*args)
-            with _asked_lock:
-                box.append(answer)
+            answer = False
+            try:
+                answer = f(*args)
+            except Exception as er:
+                answer = er
+            finally:
+                with _asked_lock:
+                    box.append(answer)
 
 
 def unlisten():
@@ -843,25 +849,39 @@ def unlisten():
 
 
 def elsewhere():
-    """Whether this is another thread than the loop's that listens."""
-    return _listener is not None and _thread.get_ident() != _here
+    """Whether this is another thread than the loop's: that of the last one after its end."""
+    here = _runner or _here
+    return here is not None and _thread.get_ident() != here
 
 
 def ask(f, *args):
     """Call f(*args) in the loop's thread; its value, or False if that loop has ended."""
+    if _listener is None:
+        return False
     box = []
     with _asked_lock:
         _asked.append((f, args, box))
     _flag.set()
-    while _listener is not None:
+    looks = 0  # in a row that saw no task run: asyncio's loop ends without a word
+    while True:
+        looks = looks + 1 if core.cur_task is None else 0
         with _asked_lock:
             if box:
-                return box[0]
+                break
+            if _listener is None or looks > _PATIENCE:
+                if _takes_back(box) or looks > _PATIENCE:
+                    return False
         _sleep_ms(1)
-    with _asked_lock:
-        # The next loop that listens shall not do what was answered with False.
-        _asked[:] = [asked for asked in _asked if asked[2] is not box]
-        return box[0] if box else False
+    if isinstance(box[0], Exception):
+        raise box[0]
+    return box[0]
+
+
+def _takes_back(box):
+    # Whether it was not begun: the next loop shall not do what was answered with False.
+    n = len(_asked)
+    _asked[:] = [asked for asked in _asked if asked[2] is not box]
+    return len(_asked) < n
 
 
 def _no_stream():
