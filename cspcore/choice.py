@@ -30,13 +30,21 @@ class Skip(Guard):
         return True, None
 
 
+def whole_ms(ms):
+    """A time in whole ms, rounded up: never early. TypeError or ValueError if it is none."""
+    try:
+        return -int(-ms // 1)
+    except (TypeError, ValueError) as er:
+        raise type(er)("a time is a finite number")
+
+
 class Timer(Guard):
     """A guard that is ready so many seconds (or ms) after each select began; its value is None."""
 
     def __init__(self, seconds=None, ms=None):
         if (seconds is None) == (ms is None):
             raise ValueError("a Timer takes either seconds or ms")
-        self.ms = -int(-(seconds * 1000 if ms is None else ms) // 1)  # rounded up: never early
+        self.ms = whole_ms(seconds * 1000 if ms is None else ms)
 
     def enable(self, alt):
         if self.ms <= 0:

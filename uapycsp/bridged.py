@@ -14,7 +14,7 @@ from _thread import get_ident
 
 from ufuture.loop import engine
 from cspcore.channel import GIVEN, POISON, READ, TAKEN, WAITING, WRITE, Offer
-from cspcore.choice import End, Timer, title
+from cspcore.choice import End, Timer, title, whole_ms
 from cspcore.errors import PoisonException
 from uapycsp.wait import NOTHING, coroutine, turn
 from upycsp.isr import fed
@@ -239,7 +239,7 @@ class _TaskEnd(End):
         return _unpoisoned(self._channel, value)
 
     def _within(self, guard, ms):
-        return _within(guard, Timer(ms=ms + 0))  # None + 0 is a TypeError
+        return _within(guard, Timer(ms=whole_ms(ms)))
 
     def __repr__(self):
         return "<%s end of %s for tasks>" % (self.kind, title(self._channel))

@@ -6,7 +6,7 @@ nothing was read or written. Ends load this when they are first asked.
 """
 
 from ufuture.loop import engine
-from cspcore.choice import Timer
+from cspcore.choice import Timer, whole_ms
 from uapycsp import channel as channels
 from uapycsp.alternative import Alternative
 from uapycsp.channel import ReadEnd, WriteEnd
@@ -19,12 +19,12 @@ _calls = 0
 
 def read(end, ms):
     """To be awaited: the value read from an end within ms; TimeoutError."""
-    return _read(end, Timer(ms=ms + 0))  # None + 0 is a TypeError
+    return _read(end, Timer(ms=whole_ms(ms)))
 
 
 def write(end, ms, value):
     """To be awaited: 0 when value was written to an end within ms; TimeoutError."""
-    return _write(end, Timer(ms=ms + 0), value)
+    return _write(end, Timer(ms=whole_ms(ms)), value)
 
 
 @coroutine

@@ -5,7 +5,7 @@ exactly one happens (rule 6): so TimeoutError means that nothing was read or wri
 this when they are first asked.
 """
 
-from cspcore.choice import Timer
+from cspcore.choice import Timer, whole_ms
 from upycsp.alternative import Alternative
 from upycsp.channel import ReadEnd, WriteEnd
 from upycsp.wait import lock
@@ -20,7 +20,7 @@ except NameError:
 
 def read(end, ms):
     """The value read from an end within ms; TimeoutError."""
-    timer = Timer(ms=ms + 0)  # None + 0 is a TypeError
+    timer = Timer(ms=whole_ms(ms))
     ch = end._channel
     with lock:
         ready = ch._writers is not None
@@ -35,7 +35,7 @@ def read(end, ms):
 
 def write(end, ms, value):
     """0 when value was written to an end within ms; TimeoutError."""
-    timer = Timer(ms=ms + 0)
+    timer = Timer(ms=whole_ms(ms))
     ch = end._channel
     with lock:
         ready = ch._readers is not None

@@ -273,3 +273,29 @@ async def test_bad_use_leaves_the_channel_usable():
 async def test_an_unknown_keyword_of_process_is_a_type_error():
     with raises(TypeError):
         csp.process(verbose=True)(ordinary)
+
+
+async def test_a_time_that_is_no_finite_number_is_told_in_one_sentence():
+    ch = csp.Channel("c")
+    for bad in ("x", [1], float("inf"), float("nan")):
+        for f in (
+            lambda: csp.Timer(bad),
+            lambda: csp.Timer(ms=bad),
+            lambda: ch.read.within(bad),
+            lambda: ch.write.within(bad, 1),
+        ):
+            with raises(TypeError, ValueError) as e:
+                await f()
+            assert str(e.value) == "a time is a finite number"
+    with raises(TypeError):
+        await ch.read.within(None)
+    assert idle(ch)
+
+
+def test_a_process_of_what_is_no_function_is_a_type_error():
+    for bad in (3, "f", [], csp.Channel("c")):
+        with raises(TypeError) as e:
+            csp.process(bad)  # pyright: ignore
+        assert sentence(e.value)
+        with raises(TypeError):
+            csp.process(propagate=False)(bad)  # pyright: ignore
