@@ -231,3 +231,59 @@ def test_threads_load_what_they_need_first_one_after_another(tmp_path, what):
         "import sys\nsys.path.insert(0, {!r})\n".format(str(ROOT)) + _AT_ONCE[what])
     for _ in range(4):
         assert run("micropython", str(script), heap="222K") == (0, "", "")
+
+
+_FIRST_RUNS = """
+import sys
+import time
+sys.path.insert(0, {root!r})
+from {threads}
+from {lib} import Channel, process, run
+
+@process
+{word}def counts(cout):
+    for i in range(50):
+        {wait}cout(i)
+    cout.poison()
+
+@process
+{word}def adds(cin):
+    n = 0
+    {word}for v in cin:
+        n += v
+    return n
+
+begun = [0, 0, 0]
+ended = [None, None, None]
+
+def runs(i):
+    begun[i] = 1
+    while sum(begun) < 3:
+        pass
+    try:
+        ch = Channel("c")
+        ended[i] = run(counts(ch.write), adds(ch.read))[1]
+    except BaseException as er:
+        ended[i] = er
+
+for i in range(3):
+    start(runs, (i,))
+while None in ended:
+    time.sleep(0.01)
+print(ended)
+"""
+
+
+# Eight interpreters: how often it fails without the lock is a matter of luck, 5 to 60 in 100.
+@pytest.mark.parametrize("threads", (
+    "_thread import start_new_thread as start",
+    "uthreading import Thread\nstart = lambda f, args: Thread(target=f, args=args).start()"))
+@pytest.mark.parametrize("lib", ("upycsp", "upycsp.aio"))
+def test_several_threads_may_begin_their_first_runs_at_the_same_time(tmp_path, lib, threads):
+    script = tmp_path / "first.py"
+    word, wait = ("async ", "await ") if lib == "upycsp.aio" else ("", "")
+    script.write_text(
+        _FIRST_RUNS.format(root=str(ROOT), lib=lib, threads=threads, word=word, wait=wait))
+    for heap in (None, "400K") * 4:
+        found = run("micropython", str(script), heap=heap, limit=60)
+        assert found == (0, "[1225, 1225, 1225]\n", "")

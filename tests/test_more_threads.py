@@ -361,7 +361,7 @@ def test_what_is_being_loaded_may_load_more_and_other_threads_wait_for_it():
     loaded = []
 
     def imports(name, *rest):
-        assert WAIT._loading.locked()
+        assert uthreading._loading.locked()
         if name == "first":
             WAIT.load("what that needs")
         loaded.append(name)
@@ -374,7 +374,49 @@ def test_what_is_being_loaded_may_load_more_and_other_threads_wait_for_it():
     finally:
         del WAIT.__import__
     assert loaded == ["what that needs", "first", "second"]
-    assert not WAIT._loading.locked()
+    assert not uthreading._loading.locked()
+
+
+def test_whatever_threads_load_one_of_them_loads_at_a_time():
+    until(all_have_ended)
+    loaded = []
+
+    def loads():
+        assert uthreading._loading.locked()
+        loaded.append(1)
+
+    with replaced(WAIT, "_load_all", loads), replaced(PROCESS, "_loaded", False):
+        assert run(returns(1), returns(2)) == [1, 2]
+    assert loaded
+    loaded.clear()
+    if MICROPYTHON:  # CPython's imports have locks of their own
+        with replaced(uthreading, "_load_all", loads), replaced(kept, "_unloaded", True):
+            gates = [allocate_lock() for _ in range(kept.counts()[0] + 1)]
+            for gate in gates:
+                gate.acquire()
+                kept.start(gate.acquire)
+            for gate in gates:
+                gate.release()
+        until(all_have_ended)
+        assert loaded
+
+    loaded.clear()
+    skip = upycsp.Skip()
+    with replaced(upycsp.alternative, "load", lambda name: loaded.append(WAIT.lock.locked())):
+        assert Alternative(skip).select(ready=[True])[0] is skip
+    assert loaded == [False]
+
+
+def test_a_choice_gets_no_attributes_by_being_used():
+    # Another thread may look into it to call `schedule`, while its dictionary would grow.
+    for kind in (Alternative, upycsp.aio.Alternative):
+        alt = kind(upycsp.Skip(), Guard())
+        names = list(alt.__dict__)
+        for selects in (alt.select, alt.fair_select):
+            selected = selects()
+            if kind is not Alternative:
+                raises(StopIteration, selected.send, None)
+        assert list(alt.__dict__) == names
 
 
 # Too little memory
@@ -701,6 +743,50 @@ def test_what_fails_outside_of_a_run_is_told_to_the_excepthook():
     assert told == [Oops]
     raises(Oops, h.join)
     assert run(returns(1)) == 1
+
+
+def test_what_is_told_to_the_excepthook_may_use_channels():
+    ch = upycsp.BufferedChannel("errors", 9)
+
+    def writes(args):
+        ch.write(args.exc_type)
+
+    with replaced(uthreading, "excepthook", writes):
+        Spawn(fails())
+        until(lambda: ch.queue_len() == 1)
+    assert ch.read() is Oops
+
+
+def test_a_run_does_not_raise_what_failed_outside_of_it():
+    told = []
+    a, b, c = Channel("a"), Channel("b"), Channel("c")
+
+    @process
+    def fails_later(cin):
+        cin()
+        raise Oops
+
+    @process
+    def goes_on(ch):
+        ch.write(1)
+        until(lambda: told)
+        return b.read()
+
+    @process
+    def spawns():
+        return Spawn(fails_later(c.read))
+
+    with replaced(uthreading, "excepthook", lambda args: told.append(args.exc_type)):
+        outside = Spawn(fails_later(a.read))
+        of_a_run_that_is_over = run(spawns())
+        for ch in (a, c):
+            t, box = starts(lambda: run(goes_on(ch)))
+            until(lambda: told)
+            b.write("went on")
+            t.join()
+            assert box == ["went on"] and told.pop() is Oops and not told
+    for h in (outside, of_a_run_that_is_over):
+        raises(Oops, h.join)
 
 
 def test_a_handle_forgets_who_waited_for_it():

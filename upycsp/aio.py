@@ -221,7 +221,9 @@ class BufferedChannel(buffered.BufferedChannel):
 class Alternative(alternative.Alternative):
     """As upycsp's, with a selection that is awaited."""
 
-    _done = 0  # selections
+    def __init__(self, *guards):
+        alternative.Alternative.__init__(self, *guards)
+        self._done = 0  # selections; an attribute, for another thread may know this object already
 
     @coroutine
     def select(self, fair=False, ready=None):

@@ -9,7 +9,7 @@ from cspcore.channel import POISON, READ
 from cspcore.choice import Choice, Guard, Skip, Timer, _happened  # noqa: F401
 from cspcore.errors import PoisonException
 from uthreading.clock import Alarm
-from upycsp.wait import Given, lock, own
+from upycsp.wait import Given, load, lock, own
 
 
 class _Poison:
@@ -34,6 +34,8 @@ class Alternative(Choice):
 
         ready: a truth value for each guard; those that are false are left out this time.
         """
+        if ready is not None:
+            load("cspcore.masked")  # not under lock
         with lock:
             if self._me is not None:
                 raise RuntimeError("an alternative is used by one process at a time")

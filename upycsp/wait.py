@@ -11,7 +11,7 @@ A thread that is interrupted when it was chosen already leaves its offer, and ge
 import sys
 from _thread import allocate_lock, get_ident
 
-from uthreading import kept
+from uthreading import alone, kept
 from cspcore.channel import POISON, READ, WAITING
 from cspcore.channel import Offer as BaseOffer
 
@@ -22,8 +22,6 @@ _LOOK = 100  # slices between two looks of the watchdog
 look = None  # the watchdog, where the main thread has to call it
 
 lock = allocate_lock()
-_loading = allocate_lock()
-_loader = None  # the ident of the thread that holds it
 # What has no name among upycsp's.
 LATE = ("cspcore.masked", "upycsp.counted", "upycsp.extended", "upycsp.guards",
         "upycsp.watch")
@@ -154,16 +152,7 @@ def wake_chain(party):
 
 def load(module):
     """Load a module that is loaded late, by whichever thread needs it first."""
-    global _loader
-    me = get_ident()
-    if _loader == me:  # what is being loaded asks for this
-        return __import__(module, None, None, ("*",))
-    with _loading:
-        _loader = me
-        try:
-            return __import__(module, None, None, ("*",))
-        finally:
-            _loader = None
+    return alone(__import__, module, None, None, ("*",))
 
 
 def load_all():
@@ -174,6 +163,10 @@ def load_all():
     plugnplay, which is much, is loaded only if it is used and nothing (a GIL, CPython's locks)
     helps.
     """
+    alone(_load_all)  # several threads may start their first processes at the same time
+
+
+def _load_all():
     if kept.loads_early:
         import upycsp
 

@@ -53,18 +53,23 @@ _loading = _allocate_lock()
 _loader = None  # the ident of the thread that holds it
 
 
-def _import(module, attr):
-    # By whichever thread needs it first.
+def alone(f, *args):
+    """Call f(*args), which loads modules: here and in upycsp one thread at a time does so."""
     global _loader
     me = _get_ident()
     if _loader == me:  # what is being loaded asks for this
-        return __import__(module, globals(), None, (attr,), 1)
+        return f(*args)
     with _loading:
         _loader = me
         try:
-            return __import__(module, globals(), None, (attr,), 1)
+            return f(*args)
         finally:
             _loader = None
+
+
+def _import(module, attr):
+    # By whichever thread needs it first.
+    return alone(__import__, module, globals(), None, (attr,), 1)
 
 
 # Loads a name on first use: importing the package costs a kilobyte, not all of it. MicroPython

@@ -227,7 +227,7 @@ def _take_fitting():
 def _grow(fn, after):
     global _count, _unloaded
     if _unloaded:
-        uthreading._load_all()
+        uthreading.alone(uthreading._load_all)
         _unloaded = False
     failed = False
     with lock:
