@@ -40,6 +40,8 @@ def find(name, names, csp):
         return None
     if name == "__all__":  # `import *` asks for it, where a module's __getattr__ is known
         return every()
+    if name in names:  # another thread has just loaded it
+        return names[name]
     for module, made in _GROUPS:
         if name in made.split():
             group = _import(module).build(_import(csp))

@@ -287,3 +287,104 @@ def test_several_threads_may_begin_their_first_runs_at_the_same_time(tmp_path, l
     for heap in (None, "400K") * 4:
         found = run("micropython", str(script), heap=heap, limit=60)
         assert found == (0, "[1225, 1225, 1225]\n", "")
+
+
+# Several threads use what none of them has loaded, in a heap that has room to load all early.
+_NOT_LOADED = {
+    "names of upycsp": """
+import upycsp
+from uthreading import Thread
+
+def start(f):
+    Thread(target=f).start()
+
+def get(name):
+    getattr(upycsp, name)
+
+NAMES = "Channel Alternative process BufferedChannel Timer At Closed".split()
+""",
+    "groups of plugnplay": """
+import upycsp
+
+@upycsp.process
+def nothing():
+    pass
+
+upycsp.run(nothing())
+from upycsp import plugnplay
+
+@upycsp.process
+def calls(f):
+    f()
+
+def start(f):
+    upycsp.Spawn(calls(f))
+
+def get(name):
+    getattr(plugnplay, name)
+
+NAMES = "Delta Plus Printer Tail FixedDelay Merge Collect Numbers".split()
+""",
+}
+
+
+@pytest.mark.parametrize("what", _NOT_LOADED)
+def test_names_that_several_threads_use_at_once_are_there(tmp_path, what):
+    script = tmp_path / "names.py"
+    script.write_text("import sys, time\nsys.path.insert(0, {!r})\n".format(str(ROOT))
+                      + _NOT_LOADED[what] + """
+from _thread import allocate_lock
+
+lock = allocate_lock()
+begun = [0]
+ended = []
+
+def uses():
+    with lock:
+        begun[0] += 1
+    while begun[0] < 4:
+        pass
+    try:
+        for name in NAMES:
+            get(name)
+        ended.append("well")
+    except BaseException as er:
+        ended.append(er)
+
+for _ in range(4):
+    start(uses)
+while len(ended) < 4:
+    time.sleep(0.01)
+print(ended)
+""")
+    for _ in range(4):
+        found = run("micropython", str(script), limit=60)
+        assert found == (0, "['well', 'well', 'well', 'well']\n", "")
+
+
+_MAIN_THREAD = """
+import sys, time
+sys.path.insert(0, {root!r})
+import _thread
+import uthreading
+
+told = []
+
+def first():
+    uthreading.Lock()  # loads what uthreading consists of
+    uthreading.current_thread()
+    told.append(1)
+
+_thread.start_new_thread(first, ())
+while not told:
+    time.sleep(0.01)
+main = uthreading.main_thread()
+print(main is uthreading.current_thread(), main.ident == _thread.get_ident(), main.daemon)
+"""
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_the_main_thread_is_the_one_that_imported_uthreading(tmp_path, port):
+    script = tmp_path / "main_thread.py"
+    script.write_text(_MAIN_THREAD.format(root=str(ROOT)))
+    assert run(port, str(script)) == (0, "True True False\n", "")

@@ -279,6 +279,74 @@ def test_of_two_threads_that_start_a_parallel_at_the_same_moment_one_is_told():
     assert not a.poisoned
 
 
+class Particular(Exception):
+    def __init__(self, text, number):
+        super().__init__(text)
+        self.number = number
+
+
+def test_no_two_threads_raise_the_same_exception_where_the_interpreter_dies_of_that():
+    # To raise it adds to its traceback; without a GIL that is memory two threads write to.
+    def caught(f, *args):
+        try:
+            f(*args)
+        except Exception as er:
+            return er
+
+    @process
+    def fails_with(er):
+        raise er
+
+    first = Oops("text", 5)
+    first.note = "kept"
+    handles = []
+
+    @process
+    def asks(er):
+        h = Spawn(fails_with(er))
+        handles.append(h)
+        until(h.done)
+        return [caught(h.join), caught(h.join), caught(Alternative(upycsp.guards.Ended(h)).select)]
+
+    for er in (first, Particular("text", 5)):
+        got = run(asks(er))
+        assert got[0] is er
+        if not PROCESS._RACES:
+            assert got == [er] * 3
+            continue
+        for i in (1, 2):
+            assert got[i] is not got[0] and got[i] is not got[3 - i]
+            if er is first:
+                assert type(got[i]) is Oops and got[i].args == ("text", 5)
+                assert got[i].note == "kept"
+            else:  # no copy can be made of it
+                assert type(got[i]) is RuntimeError and got[i].args == (er,)
+
+
+def test_two_threads_that_run_one_sequence_do_not_poison_its_ends():
+    rounds = 300
+    for _ in range(rounds):
+        ch = Channel("c")
+        sequence = Sequence(returns(1, ch.write), returns(2, ch.write))
+        begun = []
+        told = []
+
+        def runs():
+            begun.append(1)
+            while len(begun) < 2:
+                pass
+            try:
+                sequence.run()
+            except RuntimeError as er:
+                told.append(str(er))
+
+        t, _ = starts(runs)
+        runs()
+        t.join()
+        assert told == ["a process is started once"]
+        assert sequence.retval == [1, 2] and not ch.poisoned
+
+
 # What is loaded late
 
 
@@ -361,7 +429,7 @@ def test_what_is_being_loaded_may_load_more_and_other_threads_wait_for_it():
     loaded = []
 
     def imports(name, *rest):
-        assert uthreading._loading.locked()
+        assert uthreading._loading.locked() == MICROPYTHON  # CPython's imports lock
         if name == "first":
             WAIT.load("what that needs")
         loaded.append(name)
@@ -382,7 +450,7 @@ def test_whatever_threads_load_one_of_them_loads_at_a_time():
     loaded = []
 
     def loads():
-        assert uthreading._loading.locked()
+        assert uthreading._loading.locked() == MICROPYTHON
         loaded.append(1)
 
     with replaced(WAIT, "_load_all", loads), replaced(PROCESS, "_loaded", False):

@@ -684,3 +684,41 @@ def test_a_grant_that_an_interrupt_crossed_is_passed_on():
     wait = kept.wait
     interrupt_in_wait(lambda: held_wait(condition, None), notify)
     assert crew[0].join() == [True]
+
+
+def test_who_comes_too_late_to_leave_a_full_barrier_waits_for_its_action():
+    class Woken:
+        # As a waiter whose time has ended just before the last one came.
+        def sleep_for(self, timeout):
+            return False
+
+    for fails in (False, True):
+        gate = allocate_lock()
+        gate.acquire()
+
+        def action():
+            gate.acquire()
+            if fails:
+                raise ValueError("action")
+
+        def passes(f, *args):
+            try:
+                f(*args)
+                passed.append(True)
+            except (uthreading.BrokenBarrierError, ValueError):
+                passed.append(False)
+
+        passed = []
+        barrier = uthreading.Barrier(1, action)
+        r = barrier._round
+        last = uthreading.Thread(target=passes, args=(barrier.wait,))
+        last.start()
+        until(lambda: r.acting.locked())
+        late = uthreading.Thread(target=passes, args=(barrier._wait_for_rest, r, Woken(), 1))
+        late.start()
+        kept.sleep_ms(20)
+        assert passed == []
+        gate.release()
+        last.join()
+        late.join()
+        assert passed == [not fails] * 2

@@ -494,6 +494,33 @@ def test_many_locals_in_many_threads():
     assert bad == []
 
 
+def test_who_joins_a_thread_that_can_not_be_started_is_told():
+    module = sys.modules["uthreading.thread"]
+    told = []
+
+    def joins():
+        until(t.is_alive)
+        told.append(raises(RuntimeError, t.join))
+
+    def can_not():
+        until(lambda: t._joiners.waiters)
+        raise RuntimeError("no thread can be had")
+
+    t = uthreading.Thread(target=list)
+    joiner = uthreading.Thread(target=joins)
+    joiner.start()
+    before = module._hook_exit
+    module._hook_exit = can_not  # it is called when the thread counts as alive already
+    try:
+        raises(RuntimeError, t.start)
+    finally:
+        module._hook_exit = before
+    joiner.join()
+    assert told == ["cannot join a thread that could not be started"]
+    t.start()  # it may be tried again
+    t.join()
+
+
 def test_every_name_is_there_and_loads():
     for name in uthreading.__all__:
         assert getattr(uthreading, name) is not None

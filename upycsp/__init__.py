@@ -19,7 +19,7 @@ Names are loaded when they are first used.
 import sys
 
 try:
-    import _thread  # noqa: F401
+    import _thread
 except ImportError:
     raise ImportError("upycsp needs threads, and this MicroPython lacks _thread: use uapycsp")
 
@@ -39,6 +39,9 @@ _MODULES = (
 )
 
 
+_first = _thread.allocate_lock()
+
+
 def every():
     """The names of the library, without plugnplay."""
     return [name for home in _HOMES.split(";") for name in home.split()[1:]]
@@ -49,7 +52,15 @@ def __getattr__(name):
         return True
     if name == "__all__":
         return every() + ["plugnplay"]
+    with _first:
+        from uthreading import alone
+    return alone(_find, name)
+
+
+def _find(name):
     names = globals()
+    if name in names:  # another thread has just loaded it
+        return names[name]
     for home in _HOMES.split(";"):
         home = home.split()
         if name in home:

@@ -21,7 +21,7 @@ from cspcore.names import is_operation
 from cspcore.process import maker
 from upycsp import alternative, buffered, channel
 from upycsp.channel import poison_channel  # noqa: F401
-from upycsp.wait import load, load_all
+from upycsp.wait import load, load_rest
 
 try:
     from ufuture.heap import advance
@@ -352,5 +352,4 @@ if not hasattr(_upycsp, "_lazy"):
     for _name in _SAME[2:] + _GROUPS + ("Closed",):
         globals()[_name] = __getattr__(_name)
 
-if _plain._loaded:  # processes have started already: what `load_all` loads of this comes now
-    load_all()
+load_rest()

@@ -11,6 +11,7 @@ interrupts leave the loop drains, too, which is told by its flag: see upycsp.isr
 """
 
 from upycsp import process as _load  # noqa: F401
+from cspcore import closing, life  # noqa: F401 - now, for later two threads might load them
 from cspcore.channel import READ, WAITING
 from cspcore.choice import WriteGuard
 from uapycsp import bridged

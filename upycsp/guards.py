@@ -53,7 +53,7 @@ class Ended(Guard):
         if h._exception is None:
             return h._process.retval
         _failures.forget(h)
-        raise h._raised()
+        raise h.raised()
 
     def wake(self):
         """The process has ended. Not under lock."""

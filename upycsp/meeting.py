@@ -12,6 +12,7 @@
 """
 
 from upycsp import process as _load  # noqa: F401
+from cspcore import life as _life  # noqa: F401 - now, for later it would be under the lock
 from cspcore import calls, meeting
 from upycsp.buffered import AnyReadEnd, AnyWriteEnd
 from upycsp.wait import lock

@@ -6,7 +6,9 @@ cspcore.plugs tells from where.
 """
 
 import upycsp
+from uthreading import alone
 from upycsp import Alternative, Parallel, process
+from upycsp.wait import load_rest
 
 
 @process
@@ -72,6 +74,10 @@ def poison_chans(*channels):
 
 
 def __getattr__(name):
+    return alone(_find, name)
+
+
+def _find(name):
     from cspcore import plugs
 
     return plugs.find(name, globals(), "upycsp.awaited")
@@ -80,3 +86,5 @@ def __getattr__(name):
 # Firmware that knows no __getattr__ in modules (Pycom's) gets everything at once.
 if not hasattr(upycsp, "_lazy"):
     __getattr__("*")
+
+load_rest()

@@ -10,6 +10,7 @@
 Threads are kept: a process that ends leaves its thread to the next one (uthreading.kept).
 """
 
+import sys
 from _thread import get_ident
 
 from uthreading import kept
@@ -47,6 +48,10 @@ _alive = Ring()
 _runs = []
 _failures = Failures()
 _loaded = False  # whether all of upycsp is
+# To raise an exception adds to its traceback. Where there is no GIL the interpreter dies of two
+# threads that do so with the same one.
+_RACES = (sys.implementation.name == "micropython"
+          and getattr(sys.implementation, "_thread", "unsafe") == "unsafe")
 
 
 def _unrun():
@@ -198,6 +203,16 @@ def live(group):
     while group is not None and group.within is not group:
         group = group.within
     return group
+
+
+def _copy_of(er):
+    try:
+        copy = type(er)(*er.args)
+        for name in getattr(er, "__dict__", ()):
+            setattr(copy, name, er.__dict__[name])
+        return copy
+    except Exception:  # its class takes other arguments
+        return RuntimeError(er)
 
 
 def _unlink(p):
@@ -519,11 +534,12 @@ class Sequence(Runnable):
 
     def wait_all(self):
         """Run them on the calling thread, which is a process's; their results."""
-        members = self._members
+        with lock:
+            members = self._members
+            self._members = None
         if members is None:
             raise RuntimeError("a process is started once")
         results = []
-        self._members = None
         n = 0  # how many were run
         try:
             with lock:
@@ -561,6 +577,7 @@ class Spawn:
         self.later = None  # of the handles whose process has failed: the next one
         self.within = None  # as a Parallel's, until nobody need know
         self._untold = False  # it has failed, and no run goes on that would raise it
+        self._given = False  # somebody has got the exception itself
         self._process = p = self._as_process(p)
         with lock:
             p.claim(self)
@@ -597,11 +614,21 @@ class Spawn:
                 self._interrupted(me)
                 raise
         if self._exception is not None:
-            raise self._raised()
+            raise self.asked()
         return p.retval
 
-    def _raised(self):
-        return unchanged(self._exception, self._short)
+    def asked(self):
+        """What who asks is to raise."""
+        with lock:
+            return self.raised()
+
+    def raised(self):
+        """The same under lock."""
+        er = unchanged(self._exception, self._short)
+        if self._given and _RACES:
+            return _copy_of(er)
+        self._given = True
+        return er
 
     def member_ended(self, p):
         self._ended = True
@@ -624,7 +651,7 @@ class Spawn:
     def tell(self):
         """Not under lock, for what is told may use channels."""
         if self._untold:
-            report_exception(self._raised(), None)
+            report_exception(self.asked(), None)
 
     def _interrupted(self, me):
         with lock:

@@ -166,6 +166,12 @@ def load_all():
     alone(_load_all)  # several threads may start their first processes at the same time
 
 
+def load_rest():
+    """At the end of a module that may be loaded late: what load_all would have loaded of it."""
+    if sys.modules["upycsp.process"]._loaded:  # processes have started already
+        load_all()
+
+
 def _load_all():
     if kept.loads_early:
         import upycsp

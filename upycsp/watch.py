@@ -50,13 +50,14 @@ def run_group(group, processes):
         with lock:
             _runs.remove(group)
             h = _failed_within(group)
+            er = None if h is None else h.raised()
             _unnest(group)
             if not _runs:
                 forget()
     if group.deadlock is not None:
         raise DeadlockError(group.deadlock)
-    if h is not None:
-        raise h._raised()
+    if er is not None:
+        raise er
     return results if len(processes) > 1 else results[0]
 
 

@@ -19,6 +19,8 @@ What differs from CPython:
 - Where there is no exit hook (boards), nothing waits for non-daemon threads when main.py ends.
 """
 
+import sys as _sys
+
 try:
     from _thread import allocate_lock as _allocate_lock
     from _thread import get_ident as _get_ident
@@ -49,6 +51,8 @@ _attrs = {
 
 __all__ = tuple(_attrs)
 
+_IMPORTS_LOCK = _sys.implementation.name == "cpython"  # and another lock around that could block
+main_ident = _get_ident()  # not later: the rest is loaded by whichever thread needs it first
 _loading = _allocate_lock()
 _loader = None  # the ident of the thread that holds it
 
@@ -57,7 +61,7 @@ def alone(f, *args):
     """Call f(*args), which loads modules: here and in upycsp one thread at a time does so."""
     global _loader
     me = _get_ident()
-    if _loader == me:  # what is being loaded asks for this
+    if _loader == me or _IMPORTS_LOCK:  # what is being loaded asks for this
         return f(*args)
     with _loading:
         _loader = me

@@ -23,6 +23,7 @@ class _Round(Queue):
         super().__init__(mutex)
         self.state = _FILLING
         self.count = 0
+        self.acting = allocate_lock()  # held from the moment it is full until the action is over
 
 
 class Barrier:
@@ -59,6 +60,7 @@ class Barrier:
                 waiter = r.enter()
             else:
                 r.state = _FULL
+                r.acting.acquire()
                 self._round = _Round(self._mutex)
                 others = r.grant_all()  # from here on no timeout reaches them
         if waiter is None:
@@ -101,6 +103,7 @@ class Barrier:
             self._break(None)
             raise
         finally:
+            r.acting.release()
             open_all(others)
 
     def _wait_for_rest(self, r, waiter, timeout):
@@ -109,7 +112,10 @@ class Barrier:
         except BaseException:
             self._give_up(r)
             raise
-        if not self._give_up(r):
+        if self._give_up(r):
+            with r.acting:  # its time may have ended just when the last one came
+                pass
+        if r.state != _FULL:
             raise BrokenBarrierError("barrier is broken")
 
     # Ends the round that is filling; `following` takes its place, or it stays, broken.
@@ -130,5 +136,6 @@ class Barrier:
             if r.state == _FILLING:
                 r.state = _BROKEN
                 waiters = r.grant_all()
+            full = r.state == _FULL
         open_all(waiters)
-        return r.state == _FULL
+        return full

@@ -31,7 +31,7 @@ lock = allocate_lock()  # guards all that follows, and the life of the Threads
 # What is known of a thread, by its ident: [its Thread or None, the `local`s it used or None].
 records = {}
 alive = []  # the Threads that are started and not ended, but for the main one
-main_ident = get_ident()
+main_ident = uthreading.main_ident
 
 _idle = None  # the worker that fell idle last; `below` leads to the others
 _idle_count = 0

@@ -72,6 +72,8 @@ class Thread:
             with kept.lock:
                 alive.remove(self)
                 self._phase = _NEW
+                waiters = self._joiners.grant_all()
+            open_all(waiters)
             raise
         begun.acquire()  # the thread now knows its ident
 
@@ -99,6 +101,8 @@ class Thread:
                 raise RuntimeError("cannot join current thread")
             raise RuntimeError("cannot join thread before it is started")
         waiter.sleep_for(timeout)
+        if self._phase == _NEW:
+            raise RuntimeError("cannot join a thread that could not be started")
 
     def is_alive(self):
         """Whether the thread was started and has not ended."""
@@ -155,15 +159,15 @@ class Thread:
 
 # Stands for a thread that runs and is none of ours: the main one, a kept job, a foreign thread.
 class _Running(Thread):
-    def __init__(self, name, daemon):
+    def __init__(self, name, daemon, ident):
         super().__init__(name=name, daemon=daemon)
-        self._ident = get_ident()
+        self._ident = ident
         self._phase = _STARTED
 
 
 class _DummyThread(_Running):
     def __init__(self):
-        super().__init__(_new_dummy_name(), True)
+        super().__init__(_new_dummy_name(), True, get_ident())
 
     def join(self, timeout=None):
         raise RuntimeError("cannot join a dummy thread")
@@ -177,13 +181,17 @@ def current_thread():
         if record is not None and record[0] is not None:
             return record[0]
     dummy = _DummyThread()
-    with kept.lock:
-        record = records.get(ident)
-        if record is None:
-            records[ident] = [dummy, None]
-        else:
-            record[0] = dummy
+    _enter(dummy)
     return dummy
+
+
+def _enter(thread):
+    with kept.lock:
+        record = records.get(thread._ident)
+        if record is None:
+            records[thread._ident] = [thread, None]
+        else:
+            record[0] = thread
 
 
 def main_thread():
@@ -255,5 +263,5 @@ def _join_all():
         waited_for[0].join()
 
 
-_main = _Running("MainThread", False)
-records[kept.main_ident] = [_main, None]
+_main = _Running("MainThread", False, kept.main_ident)
+_enter(_main)
