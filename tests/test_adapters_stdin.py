@@ -1,5 +1,6 @@
 """StdinLines of the adapters, in a process whose standard input is a pipe."""
 
+import os
 import subprocess
 
 import pytest
@@ -27,15 +28,19 @@ anywhere = pytest.mark.parametrize("interpreter", interpreters.NAMES)
 with_each = pytest.mark.parametrize("library", ("uapycsp", "upycsp.aio", "upycsp"))
 
 
-def start(interpreter, library, most):
+def program(interpreter, library, most, after=""):
     command = interpreters.command(interpreter)
     if command is None:
         pytest.skip("no MicroPython")
-    program = PROGRAM.replace("LIBRARY", library).replace("MOST", str(most))
+    text = PROGRAM.replace("LIBRARY", library).replace("MOST", str(most))
     if library == "upycsp":
-        program = program.replace("async ", "").replace("await ", "")
+        text = text.replace("async ", "").replace("await ", "")
+    return [*command, "-c", text + after]
+
+
+def start(interpreter, library, most, after=""):
     return subprocess.Popen(
-        [*command, "-c", program],
+        program(interpreter, library, most, after),
         cwd=interpreters.ROOT,
         env=interpreters.environment(),
         stdin=subprocess.PIPE,
@@ -62,3 +67,36 @@ def test_poison_ends_it_while_the_input_is_open(interpreter, library):
         p.stdin.flush()
         assert p.wait(60) == 0
         assert p.stdout.read().splitlines() == ["b'one\\n'", "end"]
+
+
+@anywhere
+@with_each
+@pytest.mark.parametrize("text", ("", "one\ntwo\n"))
+def test_a_file_is_read_like_a_pipe(tmp_path, interpreter, library, text):
+    path = tmp_path / "input"
+    path.write_text(text)
+    words = program(interpreter, library, 100)
+    with (open(os.devnull) if text == "" else path.open()) as file:
+        done = subprocess.run(words, cwd=interpreters.ROOT, env=interpreters.environment(),
+                              stdin=file, capture_output=True, text=True, timeout=60)
+    lines = [repr(line.encode()) for line in text.splitlines(True)]
+    assert (done.stdout.splitlines(), done.stderr) == (lines + ["end"], "")
+
+
+AFTER = """
+import gc, os, sys
+gc.collect()
+print(os.get_blocking(0), flush=True)
+print(sys.stdin.readline())
+"""
+
+
+@with_each
+def test_the_standard_input_can_be_used_after_it(library):
+    with start("cpython", library, 1, AFTER) as p:
+        p.stdin.write("one\n")
+        p.stdin.flush()
+        for line in ("b'one\\n'", "end", "True"):
+            assert p.stdout.readline().strip() == line
+        text, _ = p.communicate("two\n", timeout=60)
+    assert (text.split(), p.returncode) == (["two"], 0)

@@ -575,6 +575,32 @@ def test_a_thread_gets_an_answer_when_asyncio_itself_ran_the_loop_that_has_ended
     renew_loop()
 
 
+def test_an_interrupt_of_what_listens_ends_the_others_like_any_interrupt():
+    ended = []
+    flags = []
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    @process
+    async def waits(cin):
+        flags.append(engine.listen())
+        flags[0].answer = interrupt
+        flags[0].set()
+        try:
+            await cin()
+        except BaseException as er:
+            ended.append(type(er))
+            raise
+
+    with raises(KeyboardInterrupt):
+        run(waits(Channel("c", external=True).read))
+    flags[0].answer = None
+    assert ended == [CancelledError]
+    with raises(DeadlockError):
+        run(Channel("dead").read())
+
+
 async def test_who_listens_twice_in_a_loop_listens_with_one_flag():
     flag = engine.listen()
     try:

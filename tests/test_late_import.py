@@ -388,3 +388,61 @@ def test_the_main_thread_is_the_one_that_imported_uthreading(tmp_path, port):
     script = tmp_path / "main_thread.py"
     script.write_text(_MAIN_THREAD.format(root=str(ROOT)))
     assert run(port, str(script)) == (0, "True True False\n", "")
+
+
+_BOTH = {
+    "runs of upycsp in threads": """
+from upycsp import Channel, process, run
+from uthreading import Thread
+
+@process
+def writes(cout):
+    cout(1)
+
+@process
+def reads(cin):
+    return cin()
+
+done = []
+
+def works():
+    ch = Channel("ch")
+    done.append(run(writes(ch.write), reads(ch.read))[1])
+
+threads = [Thread(target=works) for _ in range(3)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+print(done == [1, 1, 1])
+""",
+    "a bridge between a run of each library": """
+import upycsp, uapycsp
+from uapycsp.bridge import Bridge
+from uthreading import Thread
+
+numbers = Bridge("numbers")
+
+@upycsp.process
+def sends(cout):
+    cout(1)
+
+@uapycsp.process
+async def shows(cin):
+    out = uapycsp.Channel("out")
+    alt = uapycsp.Alternative(uapycsp.Closed(out.write), cin)
+    return (await alt.select())[1]
+
+Thread(target=upycsp.run, args=(sends(numbers.threads.write),)).start()
+print(uapycsp.run(shows(numbers.tasks.read)) == 1)
+""",
+}
+
+
+@pytest.mark.parametrize("what", _BOTH)
+def test_threads_of_uthreading_find_all_loaded(tmp_path, what):
+    script = tmp_path / "both.py"
+    script.write_text("import sys\nsys.path.insert(0, {!r})\n".format(str(ROOT)) + _BOTH[what])
+    for _ in range(8):
+        found = run("micropython", str(script), heap="2M", limit=60)
+        assert found == (0, "True\n", "")

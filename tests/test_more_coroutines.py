@@ -825,3 +825,21 @@ def test_a_cancel_that_fails_far_inside_leaves_nobody_out():
             loop.engine = real
         below = [n for n in engine.cancelled if n < 1000]
         assert below == list(range(31)) and not loop._deeper and loop._depth == 0
+
+
+if not MICROPYTHON:
+    import os
+    import signal
+    import threading
+
+    def test_a_loop_with_a_handler_of_a_signal_is_not_in_a_deadlock():
+        ch = Channel("signals")
+
+        @process
+        async def waits_for_a_signal(cin):
+            asyncio.get_running_loop().add_signal_handler(
+                signal.SIGUSR1, lambda: asyncio.ensure_future(ch.write("came")))
+            threading.Timer(0.8, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            return await cin()
+
+        assert run(waits_for_a_signal(ch.read)) == "came"

@@ -279,6 +279,31 @@ def test_of_two_threads_that_start_a_parallel_at_the_same_moment_one_is_told():
     assert not a.poisoned
 
 
+def interrupts_after(f):
+    def called(*args):
+        f(*args)
+        raise KeyboardInterrupt
+
+    return called
+
+
+def test_an_interrupt_while_a_run_begins_leaves_nothing():
+    quiet = Channel("quiet")
+
+    @process
+    def reads_what_is_no_argument():
+        return quiet.read()
+
+    for owner, name in ((PROCESS._alive, "add"), (WATCH, "_nest"), (kept, "start")):
+        with replaced(owner, name, interrupts_after(getattr(owner, name))):
+            raises(KeyboardInterrupt, run, reads_what_is_no_argument())
+        until(all_have_ended)
+        assert not PROCESS._runs and quiet.queue_len() == 0
+        quiet = Channel("quiet")
+        assert "dead" in raises(DeadlockError, run, reads(Channel("dead").read))
+        is_well()
+
+
 class Particular(Exception):
     def __init__(self, text, number):
         super().__init__(text)

@@ -32,7 +32,8 @@ _MODULES = (
 )
 
 
-def _every():
+def every():
+    """The names of the library, without plugnplay."""
     return [name for home in _HOMES.split(";") for name in home.split()[1:]]
 
 
@@ -40,7 +41,7 @@ def __getattr__(name):
     if name == "_lazy":
         return True
     if name == "__all__":
-        return _every() + ["plugnplay"]
+        return every() + ["plugnplay"]
     names = globals()
     for home in _HOMES.split(";"):
         home = home.split()
@@ -61,9 +62,9 @@ def __getattr__(name):
 try:
     __import__("uapycsp")._lazy
 except AttributeError:
-    for name in _every():
+    for name in every():
         if name not in globals():
             __getattr__(name)
     for name in _GROUPS.split():
         __import__("uapycsp." + name)
-    __all__ = tuple(_every())
+    __all__ = tuple(every())

@@ -162,12 +162,15 @@ async def ToStream(cin, stream):
 @process
 async def StdinLines(cout):
     """Writes the lines of the standard input, bytes; poisons cout at its end."""
-    await FromStream(await _stdin(), cout)
-
-
-async def _stdin():
     stdin = getattr(sys.stdin, "buffer", sys.stdin)
-    return asyncio.StreamReader(stdin) if hasattr(engine, "core") else await engine.reader(stdin)
+    if hasattr(engine, "core"):
+        await FromStream(asyncio.StreamReader(stdin), cout)
+        return
+    stream, end = await engine.reader(stdin)
+    try:
+        await FromStream(stream, cout)
+    finally:
+        end()
 
 
 @process

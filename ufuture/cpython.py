@@ -7,8 +7,10 @@ the protocol of a bare `yield future` (`_asyncio_future_blocking`), and what `_c
 import asyncio
 import inspect
 import logging
+import os
 import selectors
 import signal
+import stat
 import threading
 import time
 from asyncio import CancelledError, TimeoutError  # noqa: F401
@@ -275,11 +277,34 @@ def is_busy():
 
 
 async def reader(file):
-    """A StreamReader of a pipe or terminal."""
+    """A StreamReader of a pipe or terminal, or what serves as one of a file; and what ends it."""
+    number = file.fileno()
+    mode = os.fstat(number).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISCHR(mode) and not os.isatty(number):
+        return _FileReader(file), lambda: None  # which no loop can wait for, and needs no wait
+    blocks = os.get_blocking(number)
     stream = asyncio.StreamReader()
     protocol = asyncio.StreamReaderProtocol(stream)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, file)
-    return stream
+    own = open(os.dup(number), "rb", 0)  # for the transport closes it
+    connects = asyncio.get_running_loop().connect_read_pipe(lambda: protocol, own)
+    transport, _ = await connects
+
+    def end():
+        transport.close()
+        os.set_blocking(number, blocks)
+
+    return stream, end
+
+
+class _FileReader:
+    def __init__(self, file):
+        self._file = file
+
+    async def readline(self):
+        return self._file.readline()
+
+    async def read(self, n):
+        return self._file.read(n)
 
 
 def sleep_ms(ms):
@@ -543,10 +568,22 @@ def _calls(loop):
     for timer in getattr(loop, "_scheduled", ()):
         if not timer.cancelled() and timer._callback is not _look:
             return True
-    selector = getattr(loop, "_selector", None)
-    is_one = isinstance(selector, selectors.BaseSelector)  # on Windows it is not
-    files = selector.get_map().values() if is_one else ()
+    if any(n != signal.SIGINT for n in getattr(loop, "_signal_handlers", ())):
+        return True
+    files = _files(loop).values()
     return any(_acts(loop, h._callback) for key in files for h in key.data if h is not None)
+
+
+def _files(loop):
+    # What the loop watches, by number; on Windows that can't be told.
+    selector = getattr(loop, "_selector", None)
+    return selector.get_map() if isinstance(selector, selectors.BaseSelector) else {}
+
+
+def is_watched(loop, number, side):
+    """Whether the loop watches a file already: side is "reader" or "writer"."""
+    key = _files(loop).get(number)
+    return key is not None and key.data[side == "writer"] is not None
 
 
 def _acts(loop, callback):

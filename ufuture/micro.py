@@ -709,8 +709,8 @@ def run(coro, after=None):
         main = core.create_task(_note(coro, ended))
         return core.run_until_complete(main)
     except BaseException as er:
+        core.cur_task = None  # nobody runs; asyncio refuses to cancel the one that did so last
         if ended[0] is None and main is not None:
-            core.cur_task = None
             main.cancel()  # the loop may still have it, and what has not begun is not to begin now
         if after is None or ended[0] and isinstance(er, _ENDS):
             raise

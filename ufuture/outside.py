@@ -101,7 +101,7 @@ else:
 
         def start(self, call):
             key = self._fd, self.side
-            if key in _watched:
+            if key in _watched or engine.is_watched(self._loop, *key):
                 raise RuntimeError(_BUSY)
             getattr(self._loop, "add_" + self.side)(self._fd, call)
             _watched.add(key)

@@ -10,8 +10,9 @@ as long as that takes and no longer. uapycsp.bridged tells how a task waits and 
 interrupts leave the loop drains, too, which is told by its flag: see upycsp.isr.
 """
 
+import uapycsp
+from uthreading import kept
 from upycsp import process as _load  # noqa: F401
-from cspcore import closing, life  # noqa: F401 - now, for later two threads might load them
 from cspcore.channel import READ, WAITING
 from cspcore.choice import WriteGuard
 from uapycsp import bridged
@@ -114,3 +115,14 @@ class Bridge(InterruptChannel):
         if self.wanted:
             bell.ring()
         return chain
+
+
+if kept.loads_early:
+    # Of both libraries; of this one all is loaded before its first process starts. Later the loop
+    # and other threads might load the same parts at the same time.
+    for _name in uapycsp.every():
+        getattr(uapycsp, _name)
+    for _name in "bridged_member counted extended guards operation watch".split():
+        getattr(uapycsp, _name)
+else:
+    from cspcore import closing, life  # noqa: F401 - of these at least

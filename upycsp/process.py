@@ -114,16 +114,19 @@ class Process(BaseProcess, Runnable):
     def start(self):
         """Give it a thread; None, or why there is none. Its group hears of its end in any case."""
         global _loaded
-        with lock:
-            _alive.add(self)
         try:
+            with lock:
+                _alive.add(self)
             if not _loaded:
                 load_all()
                 _loaded = True
-            kept.start(self.perform, self._tell)
+            kept.start(self._perform_there, self._tell)
         except BaseException as er:
             with lock:
-                _unlink(self)
+                if self._me is not None:  # interrupted when its thread had begun, which tells
+                    return er
+                if self._older is not None:
+                    _unlink(self)  # should its thread begin yet, it sees that it is not to
             return self.fail(er)
 
     def fail(self, exception):
@@ -135,20 +138,31 @@ class Process(BaseProcess, Runnable):
             group.member_ended(self)  # nobody waits for it yet, who would have to be woken
         return exception
 
-    def perform(self):
-        """Run it, on the calling thread: its own one if `start` has made it one of those alive."""
+    def _perform_there(self):
+        # On its own thread.
         try:
-            if self._older is not None:
-                self._enter()
+            begins = self._enter()
+        except BaseException as er:
+            self._end_by(er)
+            return
+        if begins:
+            self.perform()
+
+    def perform(self):
+        """Run it, on the calling thread."""
+        try:
             self.retval = value = self.call()
             if type(value) in _UNRUN and not self._awaits and _only_makes(self._f):
                 raise TypeError("a process function is a def without await and yield")
         except BaseException as er:
-            self._note(er)  # if not even its ends can be poisoned
-            self._blame(er)
-            left = self.die(er)
-            if left is not er:
-                self._note(left)
+            self._end_by(er)
+
+    def _end_by(self, exception):
+        self._note(exception)  # if not even its ends can be poisoned
+        self._blame(exception)
+        left = self.die(exception)
+        if left is not exception:
+            self._note(left)
 
     def _blame(self, exception):
         # Before its neighbours hear of it, who may fail by that.
@@ -158,9 +172,13 @@ class Process(BaseProcess, Runnable):
                 group.fail(exception)
 
     def _enter(self):
+        # Whether it is to run.
         with lock:
+            if self._older is None:
+                return False
             self._me = me = own()
             me.runs = self
+        return True
 
     def perform_here(self, me):
         """Run it on the thread of another process, whose offer is me."""
@@ -179,6 +197,8 @@ class Process(BaseProcess, Runnable):
 
     def _tell(self):
         with lock:
+            if self._older is None:
+                return
             _unlink(self)
             me = self._me
             if me is not None:  # else there was no memory for it

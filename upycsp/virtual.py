@@ -381,9 +381,10 @@ def _enter_by_turns(p):
     place = getattr(p, "_place", None)
     if place is not None:
         place.sleep()
-    _enter(p)
-    if place is not None:
+    begins = _enter(p)
+    if begins and place is not None:
         place.take(p._me)
+    return begins
 
 
 def _tell_by_turns(p):

@@ -186,3 +186,7 @@ def _load_all():
     if sys.platform != "esp32" and not _CPYTHON:
         for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
             getattr(sys.modules.get(name), "*", None)  # its __getattr__ loads all then
+
+
+if kept.loads_early:
+    kept.loaders.append(load_all)

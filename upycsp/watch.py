@@ -32,10 +32,10 @@ def run_group(group, processes):
     group.depth = 1
     group.waits = group.failed = False
     group.within = group
-    with lock:
-        _nest(group, offers.get(get_ident()))
-        _runs.append(group)
     try:
+        with lock:
+            _nest(group, offers.get(get_ident()))
+            _runs.append(group)
         _start_watch()
         try:
             results = group.wait_all()
@@ -48,7 +48,8 @@ def run_group(group, processes):
                 raise
     finally:
         with lock:
-            _runs.remove(group)
+            if group in _runs:
+                _runs.remove(group)
             h = _failed_within(group)
             er = None if h is None else h.raised()
             _unnest(group)

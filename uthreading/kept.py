@@ -42,6 +42,7 @@ _start_new_thread = _thread.start_new_thread
 # the first is started. An ESP32 has a GIL; and a heap below 512 KB has no room for all of them.
 loads_early = sys.platform != "esp32" and (_CPYTHON or gc.mem_free() + gc.mem_alloc() >= 0x80000)
 _unloaded = loads_early
+loaders = []  # what else is to be called then
 
 # A main thread blocked on a lock cannot be interrupted on a board: there it polls.
 _main_polls = not _CPYTHON and sys.platform not in ("linux", "darwin", "win32")
@@ -228,17 +229,22 @@ def _grow(fn, after):
     global _count, _unloaded
     if _unloaded:
         uthreading.alone(uthreading._load_all)
+        for load in loaders:
+            load()
         _unloaded = False
     failed = False
     with lock:
         try:
             w = _Worker(_stack, fn, after)
             old = _thread.stack_size(_stack)
+            _count += 1
             try:
                 _start_new_thread(w.work, ())
+            except BaseException:
+                _count -= 1
+                raise
             finally:
                 _thread.stack_size(old)
-            _count += 1
         except (OSError, MemoryError, RuntimeError):
             failed = True
         count = _count

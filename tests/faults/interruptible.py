@@ -28,6 +28,21 @@ async def reads(cin):
         await cin()
 
 
+@csp.process
+async def hears_others(cin):
+    try:
+        await csp.Alternative(csp.Guard(), cin).select()
+    except GeneratorExit:
+        print("a process was dropped, not ended")
+        raise
+
+
+def guarded():
+    # Nobody but another thread can go on with it.
+    a = csp.Channel("a")
+    return [hears_others(a.read), hears_others(a.read)], [a]
+
+
 def busy():
     a, b = csp.Channel("a"), csp.Channel("b")
     return [counts(a.write), copies(a.read, b.write), reads(b.read)], [a, b]

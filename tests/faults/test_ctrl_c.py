@@ -22,7 +22,8 @@ from harness.patience import Patience
 from faults import support
 
 TIMES = 40 if support.FULL else 8
-NETWORKS = ("busy", "buffered", "idle", "choices", "nests", "computing", "dozing")
+NETWORKS = ("busy", "buffered", "idle", "choices", "nests", "computing", "dozing",
+            "guarded")
 VARIANTS = ("uapycsp", "upycsp", "upycsp.aio") if support.FULL else ("uapycsp", "upycsp")
 
 
@@ -100,6 +101,7 @@ def script(variant, network, how, folder, times=TIMES):
 def expect(result):
     status, said = result
     assert status == 0 and "DONE" in said, "\n".join(said)[-2000:]
+    assert not any("dropped" in line for line in said)
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -312,6 +312,24 @@ async def test_what_another_one_waits_for_is_refused():
     b.close()
 
 
+async def test_a_stream_that_a_task_of_asyncio_waits_for_is_left_to_it():
+    a, b = pair()
+    c = csp.Channel("c")
+    if MICROPYTHON:
+        task = asyncio.create_task(asyncio.StreamReader(a).read(5))
+    else:
+        task = asyncio.create_task(asyncio.get_running_loop().sock_recv(a, 5))
+    await settle()
+    with raises(RuntimeError) as e:
+        await csp.Alternative(c.read, Readable(a)).select()
+    assert sentence(e.value) and idle(c)
+    b.send(b"bytes")
+    assert await task == b"bytes"
+    assert not watched()
+    a.close()
+    b.close()
+
+
 async def test_bad_guards_raise():
     for bad in (None, 5, csp.Channel("c").read, "x"):
         for Kind in (On, Readable, Writable):
