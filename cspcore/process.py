@@ -179,9 +179,15 @@ class Ring:
     # A ring, in which this object is one too: no end of it needs a look.
 
     def __init__(self):
-        self.clear()
+        self._older = self._newer = self
 
     def clear(self):
+        # What leaves later must not touch those who have come since.
+        p = self._newer
+        while p is not self:
+            newer = p._newer
+            p._older = p._newer = p
+            p = newer
         self._older = self._newer = self
 
     def add(self, p):

@@ -347,9 +347,11 @@ def uses():
     try:
         for name in NAMES:
             get(name)
-        ended.append("well")
+        result = "well"
     except BaseException as er:
-        ended.append(er)
+        result = er
+    with lock:
+        ended.append(result)
 
 for _ in range(4):
     start(uses)
@@ -403,13 +405,13 @@ def writes(cout):
 def reads(cin):
     return cin()
 
-done = []
+done = [None, None, None]
 
-def works():
+def works(i):
     ch = Channel("ch")
-    done.append(run(writes(ch.write), reads(ch.read))[1])
+    done[i] = run(writes(ch.write), reads(ch.read))[1]
 
-threads = [Thread(target=works) for _ in range(3)]
+threads = [Thread(target=works, args=(i,)) for i in range(3)]
 for t in threads:
     t.start()
 for t in threads:

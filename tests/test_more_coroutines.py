@@ -17,6 +17,7 @@ from ufuture_support import (
 from uapycsp import (
     Alternative,
     Channel,
+    DeadlockError,
     Guard,
     Parallel,
     PoisonException,
@@ -825,6 +826,71 @@ def test_a_cancel_that_fails_far_inside_leaves_nobody_out():
             loop.engine = real
         below = [n for n in engine.cancelled if n < 1000]
         assert below == list(range(31)) and not loop._deeper and loop._depth == 0
+
+
+@process
+async def fails_after(ms):
+    await sleep_ms(ms)
+    raise Oops
+
+
+def test_a_failure_that_somebody_waited_for_in_vain_is_raised_by_the_run():
+    from ufuture import TimeoutError, wait_for_ms
+
+    @process
+    async def gives_up(waits):
+        h = Spawn(fails_after(20))
+        if waits:
+            with raises(TimeoutError):
+                await wait_for_ms(h, 1)
+        else:  # another one goes on waiting, and is told
+            told = Outcome(catches(h))
+            with raises(TimeoutError):
+                await wait_for_ms(h, 1)
+            assert await told.end() == "told"
+        while not h.done():
+            await sleep_ms(1)
+
+    async def catches(h):
+        try:
+            await h
+        except Oops:
+            return "told"
+
+    with raises(Oops):
+        run(gives_up(True))
+    run(gives_up(False))
+
+
+def test_what_an_asyncio_run_left_behind_does_not_hide_a_deadlock():
+    @process
+    async def sleeps():
+        await sleep_ms(50)
+
+    async def leaves():
+        Spawn(sleeps())
+
+    asyncio.run(leaves())
+    with raises(DeadlockError):
+        run(reads(Channel("a").read))
+    renew_loop()
+
+
+async def test_a_process_that_cancels_itself_is_cancelled_at_the_next_await():
+    went_on = []
+
+    @process
+    async def cancels_itself(box):
+        box[0].cancel()
+        await sleep_ms(0)
+        await sleep_ms(5)
+        went_on.append(True)
+
+    box = [None]
+    box[0] = h = Spawn(cancels_itself(box))
+    with raises(CancelledError):
+        await h
+    assert not went_on
 
 
 if not MICROPYTHON:

@@ -353,20 +353,20 @@ def test_two_threads_that_run_one_sequence_do_not_poison_its_ends():
     for _ in range(rounds):
         ch = Channel("c")
         sequence = Sequence(returns(1, ch.write), returns(2, ch.write))
-        begun = []
+        begun = [False, False]
         told = []
 
-        def runs():
-            begun.append(1)
-            while len(begun) < 2:
+        def runs(i):
+            begun[i] = True
+            while not begun[1 - i]:
                 pass
             try:
                 sequence.run()
             except RuntimeError as er:
                 told.append(str(er))
 
-        t, _ = starts(runs)
-        runs()
+        t, _ = starts(runs, 1)
+        runs(0)
         t.join()
         assert told == ["a process is started once"]
         assert sequence.retval == [1, 2] and not ch.poisoned

@@ -13,7 +13,7 @@ from ufuture_support import (
     until,
 )
 
-from ufuture import Future, YieldingFuture, create_future, gather
+from ufuture import Future, YieldingFuture, create_future, gather, wait_for_ms
 from ufuture.loop import engine
 
 
@@ -563,3 +563,56 @@ async def test_a_closed_gather_cancels_its_members():
     await Outcome(closes()).end()
     await settle()
     assert log == [("cancelled", "a"), ("cancelled", "b")]
+
+
+if not MICROPYTHON:
+    # On MicroPython whatever is no Exception ends the loop.
+
+    class Stop(BaseException):
+        pass
+
+    async def test_an_exception_of_ones_own_kind_is_raised_like_any_other():
+        async def stops():
+            raise Stop("at once")
+
+        with raises(Stop):
+            await gather(stops())
+        with raises(Stop):
+            await gather(sleep_then(1, 1), stops())
+
+    def test_what_ends_the_loop_does_so_once_and_lets_others_clean_up():
+        cleaned = []
+
+        async def exits():
+            await sleep_ms(1)
+            raise SystemExit(3)
+
+        async def other():
+            try:
+                await sleep_ms(5000)
+            finally:
+                await sleep_ms(1)
+                cleaned.append(True)
+
+        async def limited():
+            await wait_for_ms(exits(), 5000)
+
+        async def gathered():
+            await gather(exits())
+
+        async def together():
+            from uapycsp import Parallel, process
+
+            await Parallel(process(exits)())
+
+        for waits in (limited, gathered, together):
+            cleaned.clear()
+
+            async def main():
+                begun = task(other())
+                await waits()
+                return begun
+
+            with raises(SystemExit):
+                asyncio.run(main())
+            assert cleaned == [True]

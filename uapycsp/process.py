@@ -138,7 +138,7 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
             self.prev = None
         group.member_ended(self)
         self.task = None
-        if older is newer and _all_ended is not None:
+        if older is newer is alive and _all_ended is not None:
             engine.wake(_all_ended)
 
     def _leave(self):
@@ -313,6 +313,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             except CancelledError as er:
                 if self._waits:  # else `cancelled` has done it
                     self._cancel_members()
+                if self.exception is not None and engine.ends_loop(self.exception):
+                    self.exception = er  # it has done so: not once more, where its tasks are ended
                 self.fail(er)
             except BaseException:
                 self._waits = False  # nobody is woken at its end; `cancelled` may have no memory

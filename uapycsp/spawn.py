@@ -93,6 +93,8 @@ class Spawn(Awaitable):
                 yield engine.park(j)
             except BaseException:
                 self._leave(j)
+                if not j.woken and self._waiting is None:
+                    self._asked = False  # nobody waits for it any more
                 raise
         if self._process.exception() is not None:
             raise self._process.exception()

@@ -6,7 +6,6 @@
 from ufuture.loop import cancel, engine
 
 CancelledError = engine.CancelledError
-_ENDS = (Exception, CancelledError)  # made once: there may be no memory for it when it is needed
 
 
 class _Child(engine.Owned):
@@ -99,8 +98,8 @@ class Children(engine.Parked):
         self.left -= 1
         if self.left or not self._waits:
             return
-        if er is not None and not isinstance(er, _ENDS):
-            return  # KeyboardInterrupt or the like has ended the loop
+        if er is not None and engine.ends_loop(er):
+            return
         self._waits = False
         engine.unlimit(self)
         engine.wake(self)
@@ -144,7 +143,7 @@ async def _gather(aws, coros, return_exceptions):
     cancelled = await group.wait()
     if cancelled is not None:
         for child in group.children:
-            if isinstance(child.exception, CancelledError):
+            if gives_way(child.exception):
                 raise cancelled
         engine.cancel_later()
     if return_exceptions:
@@ -152,6 +151,16 @@ async def _gather(aws, coros, return_exceptions):
     if group.exception is not None:
         raise group.exception
     return [children[id(aw)].value for aw in aws]
+
+
+def gives_way(exception):
+    """Whether the cancellation of who waits is raised, and not the outcome of what it waits for.
+
+    What has ended the loop is not to do so again, where that ends its tasks.
+    """
+    return isinstance(exception, CancelledError) or (
+        exception is not None and engine.ends_loop(exception)
+    )
 
 
 def _outcome(child):

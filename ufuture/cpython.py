@@ -206,6 +206,14 @@ async def _await(awaitable):
     return await awaitable
 
 
+_INTERRUPTS = KeyboardInterrupt, SystemExit
+
+
+def ends_loop(exception):
+    """Whether the exception of a task ends the loop as well."""
+    return isinstance(exception, _INTERRUPTS)
+
+
 def unpark():
     """What the running task has just parked on; it waits there no more."""
     wait = asyncio.current_task().csp_wait
@@ -227,10 +235,12 @@ def _cancel_later(task, if_stands):
 
 def _cancel_again(task):
     # It waits, and not through this module; or it has ended.
-    if task in _later and _is_due(task):
-        task.cancel()
-        if hasattr(task, "uncancel"):
-            task.uncancel()
+    if task in _later:
+        if_stands = _later[task]
+        if _is_due(task):
+            task.cancel()
+            if if_stands and hasattr(task, "uncancel"):
+                task.uncancel()  # it was counted when it came first
 
 
 def _is_due(task):
@@ -592,6 +602,64 @@ def _acts(loop, callback):
     if isinstance(transport, asyncio.BaseTransport):
         return not isinstance(transport.get_protocol(), asyncio.streams.FlowControlMixin)
     return callback != getattr(loop, "_read_from_self", None)
+
+
+# What ufuture.outside offers: see there.
+_watched = set()  # (file, direction) of all there is
+
+
+class Watch:
+    def __init__(self, wait, call):
+        self._wait = wait
+        self._call = call
+        wait.start(self._ready)
+
+    def _ready(self, *future):
+        self.stop()
+        self._call()
+
+    def stop(self):
+        self._wait.stop()
+
+
+class event_set:
+    def __init__(self, event):
+        self._waits = event.wait()
+        self._future = None
+
+    def start(self, call):
+        self._call = call
+        self._future = self._waits.send(None)  # it may be driven by hand as by a task
+        self._future.add_done_callback(call)
+
+    def stop(self):
+        self._future.remove_done_callback(self._call)
+        self._waits.close()
+
+
+class readable:
+    side = "reader"
+
+    def __init__(self, stream):
+        self._fd = stream.fileno()
+        self._loop = asyncio.get_running_loop()
+
+    def start(self, call):
+        key = self._fd, self.side
+        if key in _watched or is_watched(self._loop, *key):
+            raise RuntimeError("another one waits for this stream")
+        getattr(self._loop, "add_" + self.side)(self._fd, call)
+        _watched.add(key)
+        self._key = key
+
+    def stop(self):
+        if self._key in _watched:
+            _watched.remove(self._key)
+            getattr(self._loop, "remove_" + self.side)(self._fd)
+
+
+class writable(readable):
+    side = "writer"
 
 
 class VirtualTime:

@@ -604,6 +604,11 @@ def _telling(owned, coro):
         owned.ended(value, None)
 
 
+def ends_loop(exception):
+    """Whether the exception of a task ends the loop as well."""
+    return not isinstance(exception, _ENDS)
+
+
 def unpark():
     """What the running task has just parked on; it waits there no more."""
     task = core.cur_task

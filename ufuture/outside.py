@@ -14,8 +14,6 @@ first step here. Beyond what micro's contract says, that rests on this:
 
 from ufuture.loop import engine
 
-_BUSY = "another one waits for this stream"
-
 if hasattr(engine, "core"):
     core = engine.core
 
@@ -58,59 +56,10 @@ if hasattr(engine, "core"):
     def _check(stream, side):
         waits = core._io_queue.map.get(id(stream))
         if waits is not None and waits[side] is not None:
-            raise RuntimeError(_BUSY)
+            raise RuntimeError("another one waits for this stream")
 
 else:
-    import asyncio
-
-    _watched = set()  # (file, direction) of all there is
-
-    class Watch:
-        def __init__(self, wait, call):
-            self._wait = wait
-            self._call = call
-            wait.start(self._ready)
-
-        def _ready(self, *future):
-            self.stop()
-            self._call()
-
-        def stop(self):
-            self._wait.stop()
-
-    class event_set:
-        def __init__(self, event):
-            self._waits = event.wait()
-            self._future = None
-
-        def start(self, call):
-            self._call = call
-            self._future = self._waits.send(None)  # it may be driven by hand as by a task
-            self._future.add_done_callback(call)
-
-        def stop(self):
-            self._future.remove_done_callback(self._call)
-            self._waits.close()
-
-    class readable:
-        side = "reader"
-
-        def __init__(self, stream):
-            self._fd = stream.fileno()
-            self._loop = asyncio.get_running_loop()
-
-        def start(self, call):
-            key = self._fd, self.side
-            if key in _watched or engine.is_watched(self._loop, *key):
-                raise RuntimeError(_BUSY)
-            getattr(self._loop, "add_" + self.side)(self._fd, call)
-            _watched.add(key)
-            self._key = key
-
-        def stop(self):
-            if self._key in _watched:
-                _watched.remove(self._key)
-                getattr(self._loop, "remove_" + self.side)(self._fd)
-
-    class writable(readable):
-        side = "writer"
+    Watch = engine.Watch
+    event_set = engine.event_set
+    readable = engine.readable
+    writable = engine.writable

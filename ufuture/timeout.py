@@ -6,7 +6,7 @@
         ...                   # and nothing was read
 """
 
-from ufuture.children import CancelledError, Children
+from ufuture.children import CancelledError, Children, gives_way
 from ufuture.loop import engine
 
 # When the time is over, what has been paired by then may still go on, and then wait once more for
@@ -52,7 +52,7 @@ async def _wait_for(coro, ms):
     if group.left:
         cancelled = await group.wait() or cancelled
     if cancelled is not None:
-        if isinstance(child.exception, CancelledError):
+        if gives_way(child.exception):
             raise cancelled
         engine.cancel_later()
     if child.exception is None:

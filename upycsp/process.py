@@ -554,12 +554,12 @@ class Sequence(Runnable):
 
     def wait_all(self):
         """Run them on the calling thread, which is a process's; their results."""
+        results = []
         with lock:
             members = self._members
             self._members = None
         if members is None:
             raise RuntimeError("a process is started once")
-        results = []
         n = 0  # how many were run
         try:
             with lock:

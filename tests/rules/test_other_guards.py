@@ -49,9 +49,9 @@ def tasks():
 def watched():
     if MICROPYTHON:
         return len(asyncio.core._io_queue.map)
-    from ufuture import outside
+    from ufuture import cpython
 
-    return len(outside._watched)
+    return len(cpython._watched)
 
 
 def waiting(event):
