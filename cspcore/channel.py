@@ -373,3 +373,10 @@ class BaseChannel:
             last_of(given).next = last
             self._writers = given
         return in_order(chain)
+
+
+def poison_channel(channel, strength=None):
+    """Poison a channel, given it or one of its ends."""
+    if not hasattr(channel, "poison"):
+        raise TypeError("a channel or one of its ends is expected")
+    return channel.poison(strength)

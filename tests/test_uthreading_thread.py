@@ -516,7 +516,7 @@ def test_who_joins_a_thread_that_can_not_be_started_is_told():
     finally:
         module._hook_exit = before
     joiner.join()
-    assert told == ["cannot join a thread that could not be started"]
+    assert told == ["cannot join thread before it is started"]
     t.start()  # it may be tried again
     t.join()
 

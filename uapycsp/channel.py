@@ -9,7 +9,7 @@ An operation is one generator. It runs the ladder: ended? partner? (buffer?) els
 """
 
 from ufuture.loop import engine
-from cspcore.channel import (
+from cspcore.channel import (  # noqa: F401
     MARKER,
     POISON,
     READ,
@@ -18,6 +18,7 @@ from cspcore.channel import (
     WRITE,
     BaseChannel,
     link,
+    poison_channel,
 )
 from cspcore.choice import End, WriteGuard, title
 from uapycsp.wait import NOTHING, coroutine, wait_in_queue, wake_chain
@@ -239,8 +240,3 @@ class Channel(Ends, BaseChannel):
         BaseChannel.__init__(self, name, external)
         if immunity != 0:
             self._life = self._new_life(immunity)
-
-
-def poison_channel(channel, strength=None):
-    """Poison a channel, given it or one of its ends."""
-    return channel.poison(strength)

@@ -10,7 +10,7 @@ An operation takes the lock once: partner? (buffer?) else queue; it waits and wa
 
 from _thread import get_ident
 
-from cspcore.channel import (
+from cspcore.channel import (  # noqa: F401
     POISON,
     READ,
     WAITING,
@@ -18,6 +18,7 @@ from cspcore.channel import (
     BaseChannel,
     const,
     link,
+    poison_channel,
 )
 from cspcore.choice import End, WriteGuard, title
 from cspcore.errors import PoisonException
@@ -241,8 +242,3 @@ class Channel(Ends, BaseChannel):
         """Raise AssertionError where the channel's invariants do not hold."""
         with lock:
             BaseChannel.verify(self)
-
-
-def poison_channel(channel, strength=None):
-    """Poison a channel, given it or one of its ends."""
-    return channel.poison(strength)

@@ -96,13 +96,12 @@ class Thread:
             waiter = None
             if self._phase == _STARTED and self._ident != get_ident():
                 waiter = self._joiners.enter()
-        if waiter is None:
-            if self._phase == _STARTED:
-                raise RuntimeError("cannot join current thread")
+        if waiter is not None:
+            waiter.sleep_for(timeout)
+        elif self._phase == _STARTED:
+            raise RuntimeError("cannot join current thread")
+        if not self._phase:  # new, or its start has failed meanwhile
             raise RuntimeError("cannot join thread before it is started")
-        waiter.sleep_for(timeout)
-        if self._phase == _NEW:
-            raise RuntimeError("cannot join a thread that could not be started")
 
     def is_alive(self):
         """Whether the thread was started and has not ended."""

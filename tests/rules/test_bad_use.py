@@ -299,3 +299,10 @@ def test_a_process_of_what_is_no_function_is_a_type_error():
         assert sentence(e.value)
         with raises(TypeError):
             csp.process(propagate=False)(bad)  # pyright: ignore
+
+
+def test_to_poison_what_is_no_channel_is_a_type_error():
+    for bad in (3, None, "c", []):
+        with raises(TypeError) as e:
+            csp.poison_channel(bad)  # pyright: ignore
+        assert sentence(e.value)
