@@ -15,7 +15,7 @@ FILES = ("config.py", "main.py")
 # As docs/boards.md says it.
 COPY = ("cp", "-r", *PACKAGES, ":", "+", "cp", *FILES, ":")
 
-# More runs than end, and what the progress says while they go on.
+# More runs than end, long ones so that their times take little memory, and what is said meanwhile.
 MANY = 100000
 RUNS = " of {}".format(MANY)
 
@@ -108,7 +108,7 @@ def test_each_benchmark_runs_in_the_heap_of_an_esp32(board, checkout, lib, run):
 
 @pytest.mark.parametrize("lib", ["uapycsp", "upycsp"])
 def test_ctrl_c_during_a_run_leaves_a_working_prompt(board, checkout, lib):
-    configure(board, checkout, LIB=lib, RUN="commstime", n=100, runs=MANY)
+    configure(board, checkout, LIB=lib, RUN="commstime", n=20000, runs=MANY)
     board.mpremote("reset")
     with board.terminal() as terminal:
         terminal.until(RUNS)
@@ -124,7 +124,7 @@ def test_ctrl_c_during_a_run_leaves_a_working_prompt(board, checkout, lib):
 
 @pytest.mark.parametrize("lib", ["uapycsp", "upycsp"])
 def test_a_soft_reset_during_a_run(board, checkout, lib):
-    configure(board, checkout, LIB=lib, RUN="commstime", n=100, runs=MANY)
+    configure(board, checkout, LIB=lib, RUN="commstime", n=20000, runs=MANY)
     board.mpremote("reset")
     with board.terminal() as terminal:
         terminal.until(RUNS)
@@ -143,7 +143,7 @@ def test_a_soft_reset_during_a_run(board, checkout, lib):
 
 @pytest.mark.parametrize("lib", ["uapycsp", "upycsp"])
 def test_the_library_can_be_used_again_after_ctrl_c(board, checkout, lib):
-    configure(board, checkout, LIB=lib, RUN="commstime", n=100, runs=MANY)
+    configure(board, checkout, LIB=lib, RUN="commstime", n=20000, runs=MANY)
     board.mpremote("reset")
     with board.terminal() as terminal:
         terminal.until(RUNS)
