@@ -118,7 +118,7 @@ def _planned(arguments):
     # The benchmarks to run and whether WiFi is to be switched on first; or the exit status.
     from benchmarks import keys, plan
 
-    run = config.RUN
+    run = getattr(config, "RUN", None)
     try:
         run, given = plan.parse(arguments)
         return plan.make(run, given), plan.wants_wifi()
@@ -186,7 +186,8 @@ def _program(arguments):
 
 
 if __name__ == "__main__":
-    _status = _program(sys.argv[1:]) if config.ON_PC else main([])
+    _on_pc = getattr(config, "ON_PC", False)
+    _status = _program(sys.argv[1:]) if _on_pc else main([])
     # A SystemExit would make a board start main.py again.
-    if _status and config.ON_PC:
+    if _status and _on_pc:
         sys.exit(_status)

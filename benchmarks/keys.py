@@ -43,6 +43,7 @@ _NEEDED = {
 }
 _NUMBERS = ("channels", "writers", "sizes", "waiters", "at_once", "workers")
 _YES_NO = ("samples", "bytes", "baselines")
+_OF_ALL = ("api", "baselines", "bytes", "samples", "stack", "thesis_queue")
 
 
 class Usage(Exception):
@@ -101,6 +102,43 @@ def value_of(key, text, run=None):
     return _number(key, text)
 
 
+def _check_sizes(where, runs):
+    if not isinstance(runs, dict):
+        raise Usage("config.{} is no dict: {!r}".format(where, runs))
+    for run in runs:
+        if run not in RUNS:
+            raise Usage("config.{} has {!r}; there are: {}".format(where, run, " ".join(RUNS)))
+        if not isinstance(runs[run], dict):
+            raise Usage("config.{} of {} is no dict: {!r}".format(where, run, runs[run]))
+        takes = _NEEDED[run].split()
+        for key in runs[run]:
+            if key not in takes and key not in _OF_ALL:
+                raise Usage("config.{} of {} has {!r}; its keys are: {}".format(
+                    where, run, key, " ".join(sorted(takes))))
+
+
+def check():
+    """Raises Usage for what config.py lacks, and for what stands there but has no meaning."""
+    for name in ("LIB", "RUN", "ON_PC", "BOARD", "STACK", "BASELINES", "THESIS_QUEUE", "SIZES",
+                 "QUICK", "BOARDS"):
+        if not hasattr(config, name):
+            raise Usage("config has no {}".format(name))
+    _check_sizes("SIZES", config.SIZES)
+    _check_sizes("QUICK", config.QUICK)
+    if not isinstance(config.BOARDS, dict):
+        raise Usage("config.BOARDS is no dict: {!r}".format(config.BOARDS))
+    for name in config.BOARDS:
+        where = "BOARDS[{!r}]".format(name)
+        if not isinstance(config.BOARDS[name], dict):
+            raise Usage("config.{} is no dict: {!r}".format(where, config.BOARDS[name]))
+        sizes = dict(config.BOARDS[name])
+        for key in ("stack", "wifi"):
+            sizes.pop(key, None)
+        _check_sizes(where, sizes)
+    if config.BOARD is not None and not isinstance(config.BOARD, str):
+        raise Usage("config.BOARD is neither None nor a name: {!r}".format(config.BOARD))
+
+
 def section():
     """What config.BOARDS says of this board, nothing on a PC; raises Usage."""
     if config.ON_PC:
@@ -130,7 +168,9 @@ def of(run):
     if run not in WITHOUT_LIBRARY:
         found["lib"] = config.LIB if run in RUNS else "all"
         found["api"] = "plain,aio"
-        found["baselines"] = "yes" if config.BASELINES not in (False, None, "no") else "no"
+        found["baselines"] = config.BASELINES
+        if config.BASELINES in (True, False, None):
+            found["baselines"] = "yes" if config.BASELINES else "no"
         found["thesis_queue"] = config.THESIS_QUEUE
         found["stack"] = config.STACK
         if config.STACK is None:

@@ -21,6 +21,7 @@ def _libraries(run, given):
 
 def parse(arguments):
     """The run and the texts of the keys that the arguments give; raises Usage."""
+    keys.check()
     run = config.RUN
     if arguments and "=" not in arguments[0]:
         run = arguments[0]
@@ -64,6 +65,7 @@ def usage():
     lines = ["runs: {} quick all".format(" ".join(RUNS)), "usage: main.py [run] [key=value ...]"]
     for name in RUNS:
         try:
+            keys.check()
             values = sorted(keys.of(name).items())
         except Usage:  # what is to be told is that, or another is to be told first
             continue

@@ -13,7 +13,6 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import bench  # noqa: E402
 import report  # noqa: E402
-import report_machine  # noqa: E402
 
 
 def row(lib, variant, samples, **more):
@@ -63,7 +62,7 @@ def test_what_is_missing_is_not_reached():
 
 
 def test_a_quick_one_fills_the_table(tmp_path, monkeypatch, capsys):
-    if report_machine.find_micropython() is None:
+    if interpreters.micropython() is None:
         pytest.skip("there is no micropython")
     real = report.run
 
@@ -91,7 +90,7 @@ def test_a_quick_one_fills_the_table(tmp_path, monkeypatch, capsys):
     (("20", "3"), "70K", 1, "bare: CommsTime does not fit this heap\n"),
 ])
 def test_bare_tells_its_samples_or_why_there_are_none(words, heap, status, said):
-    if report_machine.find_micropython() is None:
+    if interpreters.micropython() is None:
         pytest.skip("there is no micropython")
     done = subprocess.run(
         [*interpreters.command("micropython", heap), "-m", "benchmarks.bare", *words], cwd=ROOT,

@@ -15,7 +15,6 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import peers  # noqa: E402
 import report  # noqa: E402
-import report_machine  # noqa: E402
 
 SIZES = {"commstime": {"n": 20, "runs": 2}, "stressed_alt": {"n": 20, "runs": 2}}
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="there is no go")
@@ -25,7 +24,7 @@ PYTHON_PEERS = [(lib, port) for lib, port in peers.ROWS
 
 @pytest.fixture(scope="session")
 def micropython():
-    found = report_machine.find_micropython()
+    found = interpreters.micropython()
     if found is None:
         pytest.skip("there is no micropython")
     return found

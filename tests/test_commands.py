@@ -29,6 +29,8 @@ def _tool(words, **options):
     (("tools/repeat.py", "--loops", "-1"), "--loops: takes whole numbers from 0, not '-1'"),
     (("tools/repeat.py", "--log", NOWHERE), "--log: can't make the folder /proc/nowhere: "),
     (("tools/repeat.py", "--log", "tests"), "--log: can't write to tests"),
+    (("tools/repeat.py", "--log", "/proc/x"), "--log: can't write to /proc/x"),
+    (("tools/soak.py", "--libs", "both,pycsp"), "--libs: takes of "),
     (("tools/soak.py", "--seconds", "abc"), "--seconds: takes whole numbers from 1, not 'abc'"),
     (("tools/soak.py", "--seconds", "0"), "--seconds: takes whole numbers from 1, not '0'"),
     (("tools/soak.py", "--messages", "-1"), "--messages: takes whole numbers from 0, not '-1'"),
@@ -43,6 +45,10 @@ def _tool(words, **options):
     (("tools/report.py", "--out", NOWHERE), "--out: can't make the folder"),
     (("tools/report.py", "--redraw", "--out", "tests"), " tests/report.json can't be read: "),
     (("tools/report.py", "--runs", "0"), "--runs: takes whole numbers from 1, not '0'"),
+    (("tools/report.py", "--lib", "pycsp"), "--lib: takes of thesis-uapycsp-rescheduling, "),
+    (("tools/sizes.py", "nope"), " unrecognized arguments: nope"),
+    (("tools/check_types.py", "--nope"), " unrecognized arguments: --nope"),
+    (("tools/firmware.py", "--chip", "vax"), "no chip vax is known, only esp32, esp32c2, "),
     (("tools/report.py", "--rounds", "-1"), "--rounds: takes whole numbers from 1, not '-1'"),
     (("tools/native_build.py", "--results", NOWHERE), "--results: can't make the folder"),
     (("tools/memory.py", "-n", "abc"), "-n: invalid int value: 'abc'"),
@@ -72,6 +78,23 @@ def test_what_is_no_option_is_told_in_a_sentence(words, said):
     assert "error: " in done.stderr.splitlines()[-1], done.stderr
     assert said in done.stderr.splitlines()[-1], done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not interpreters.micropython(), reason="needs MicroPython")
+@pytest.mark.parametrize("named", ("/bin/true", "/nowhere/micropython", sys.executable))
+@pytest.mark.parametrize("words", (
+    ("tools/report.py", "--quick"), ("tools/bench.py", "--quick"), ("tools/peers.py", "--quick"),
+    ("tools/soak.py",), ("tools/memory.py",), ("tools/native_build.py",), ("tools/perfcheck.py",),
+))
+def test_what_micropython_names_has_to_be_one(monkeypatch, tmp_path, words, named):
+    monkeypatch.setenv("MICROPYTHON", named)
+    out = ("--out", str(tmp_path)) if "--quick" in words else ()
+    done = _tool([*words, *out], capture_output=True)
+    said = done.stdout + done.stderr
+    if not said.startswith("valgrind is missing "):
+        assert said == "MICROPYTHON names no MicroPython: {}\n".format(named)
+        assert done.returncode == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name, value, least", (

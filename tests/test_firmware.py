@@ -469,7 +469,6 @@ def test_an_image_for_a_larger_flash_and_another_chip(esp32, tmp_path, name, chi
     (with_fat, [], "{} wants a FAT filesystem, not LittleFS"),
     (None, ["--chip", "esp32s3"], "{} is a firmware for esp32, not for esp32s3: see CHIP"),
     (for_s3, [], "{} is a firmware for esp32s3, not for esp32: see CHIP"),
-    (None, ["--chip", "vax"], "no chip vax is known, only esp32, esp32c2, "),
     (None, ["--flash-size", "2MB"],
      "a filesystem of 2048 KB at 0x200000 does not fit a flash of 2048 KB"),
     (None, ["--offset", "0x100000"],

@@ -55,4 +55,5 @@ def main():
 
 
 if __name__ == "__main__":
+    commands.takes_none(__doc__)
     sys.exit(commands.ended(main))

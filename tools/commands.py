@@ -60,9 +60,35 @@ def file(text):
         return None
     path = pathlib.Path(text)
     folder(path.parent)
-    if path.is_dir() or path.exists() and not os.access(path, os.W_OK):
+    try:
+        if not path.exists() and path.parent.exists():
+            path.touch()  # /proc says only then that it takes none
+            path.unlink()
+        writable = not path.is_dir() and (not path.exists() or os.access(path, os.W_OK))
+    except OSError:
+        writable = False
+    if not writable:
         raise argparse.ArgumentTypeError("can't write to {}".format(text))
     return path
+
+
+def among(names):
+    """The type of an option that is a list, with commas, of some of these names."""
+
+    def chosen(text):
+        found = text.split(",")
+        for name in found:
+            if name not in names:
+                raise argparse.ArgumentTypeError(
+                    "takes of {}, with commas, not {!r}".format(", ".join(names), name))
+        return found
+
+    return chosen
+
+
+def takes_none(doc):
+    """For a tool without options: its help, or what says that there are none."""
+    argparse.ArgumentParser(description=doc.split("\n")[0]).parse_args()
 
 
 def stored(parser, path):

@@ -157,7 +157,12 @@ def update():
 
 def _chip(text):
     # ESP32-S3 is what others call esptool's esp32s3.
-    return text.lower().replace("-", "")
+    chip = text.lower().replace("-", "")
+    known = images.chips()
+    if chip not in known:
+        raise argparse.ArgumentTypeError(
+            "no chip {} is known, only {}".format(chip, ", ".join(known)))
+    return chip
 
 
 def main(arguments=None):

@@ -101,6 +101,13 @@ def littlefs(files, total):
 # --- the whole flash
 
 
+def chips():
+    """What esptool knows of each chip, by its name."""
+    from esptool.targets import CHIP_DEFS
+
+    return {name: CHIP_DEFS[name] for name in sorted(CHIP_DEFS) if name != "esp8266"}
+
+
 class Firmware:
     """A firmware for an ESP32, read from a file and checked; raises Failed.
 
@@ -118,7 +125,7 @@ class Firmware:
             raise Failed("there is no file {}".format(path))
         except OSError as er:
             raise Failed("{} can't be read: {}".format(path, er.strerror))
-        rom = self._rom()
+        rom = chips()[chip]
         self.begin = rom.BOOTLOADER_FLASH_OFFSET
         self._check_chip(rom)
         self.partitions = self._table()
@@ -132,15 +139,6 @@ class Firmware:
         self.mpy = 6
         if self.release and self.release < (1, 19):
             self.mpy = 5 if self.release >= (1, 12) else None
-
-    def _rom(self):
-        # What esptool knows of the chip.
-        from esptool.targets import CHIP_DEFS
-
-        known = [name for name in sorted(CHIP_DEFS) if name != "esp8266"]
-        if self.chip not in known:
-            raise Failed("no chip {} is known, only {}".format(self.chip, ", ".join(known)))
-        return CHIP_DEFS[self.chip]
 
     def _check_chip(self, rom):
         from esptool.targets import CHIP_DEFS

@@ -390,8 +390,9 @@ def main(arguments=None, package=None):
     if options.n < 1:
         print("-n takes whole numbers from 1", file=sys.stderr)
         return 2
-    if interpreters.command("micropython") is None:
-        print("there is no MicroPython: name one in MICROPYTHON", file=sys.stderr)
+    problem = interpreters.missing()
+    if problem:
+        print(problem, file=sys.stderr)
         return 1
     try:
         by_lib = {lib: rows_of(lib, options.n) for lib in LIBS}

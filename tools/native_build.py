@@ -46,11 +46,11 @@ _NUMBERED = (None, "x86", "x64", "armv6", "armv6m", "armv7m", "armv7em", "armv7e
 
 def own_architecture():
     """That of the MicroPython found here, None if it loads no machine code. Raises Failed."""
-    command = interpreters.command("micropython")
-    if command is None:
-        raise Failed("there is no MicroPython: name one in MICROPYTHON")
+    problem = interpreters.missing()
+    if problem:
+        raise Failed(problem)
     done = firmware_mpy.ran(
-        "MicroPython", [*command, "-c", "import sys; "
+        "MicroPython", [*interpreters.command("micropython"), "-c", "import sys; "
                         "print(getattr(sys.implementation, '_mpy', 0) >> 10 & 15)"])
     return _NUMBERED[int(done.stdout)]
 

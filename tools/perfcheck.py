@@ -244,6 +244,10 @@ def main(arguments=None):
     if not shutil.which("valgrind"):
         print("valgrind is missing (apt-get install valgrind): no instructions were counted")
         return 0
+    problem = interpreters.missing()
+    if problem:
+        print(problem)
+        return 1
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {"interpreter": None, "counts": {}}
     here = interpreter()
     if kept["interpreter"] != here and not options.update:

@@ -246,7 +246,8 @@ def main(arguments=None):
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the report out")
     parser.add_argument("--out", default=str(ROOT / "docs" / "results"), type=commands.folder,
                         help="where to write")
-    parser.add_argument("--lib", default=",".join(LIBS), help="only these libraries")
+    parser.add_argument("--lib", default=LIBS, type=commands.among(LIBS),
+                        help="only these libraries")
     parser.add_argument("--runs", type=commands.whole(1),
                         help="at most so many runs of each row")
     parser.add_argument("--rounds", type=commands.whole(1),
@@ -260,7 +261,7 @@ def main(arguments=None):
     else:
         micropython = report_machine.need_micropython()
         sizes = _sizes(args)
-        todo = jobs(sizes, args.lib.split(","), shutil.which("taskset") is not None)
+        todo = jobs(sizes, args.lib, shutil.which("taskset") is not None)
         estimate = 30 if args.quick else sum(job.seconds() for job in todo)
         report = report_machine.surroundings(micropython)
         report["parameters"] = sizes

@@ -4,28 +4,21 @@ import datetime
 import os
 import pathlib
 import platform
-import shutil
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
 
-
-def find_micropython():
-    """The one that MICROPYTHON names, or the one beside this Python, or on PATH; or None."""
-    named = os.environ.get("MICROPYTHON")
-    if named:
-        return shutil.which(named)
-    beside = pathlib.Path(sys.executable).parent / "micropython"
-    return str(beside) if beside.exists() else shutil.which("micropython")
+from harness import interpreters  # noqa: E402
 
 
 def need_micropython():
-    """The same; ends with a sentence where there is none."""
-    found = find_micropython()
-    if found is None:
-        sys.exit("there is no micropython; make run installs one")
-    return found
+    """The path of the one to measure; ends with a sentence where there is none."""
+    problem = interpreters.missing()
+    if problem:
+        sys.exit(problem)
+    return interpreters.micropython()
 
 
 def _cpu_model():

@@ -113,4 +113,5 @@ def main(page_path=PAGE, package=None):
 
 
 if __name__ == "__main__":
+    commands.takes_none(__doc__)
     sys.exit(commands.ended(main))

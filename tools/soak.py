@@ -325,8 +325,8 @@ def arguments(words):
     parser.add_argument("--seconds", type=commands.whole(1), default=60,
                         help="for all libraries together")
     parser.add_argument("--messages", type=commands.whole(0), default=0,
-                        help="ends a library's part earlier")
-    parser.add_argument("--libs", default=",".join(LIBRARIES))
+                        help="that end a library's part earlier, 0 for as many as there are")
+    parser.add_argument("--libs", default=list(LIBRARIES), type=commands.among(LIBRARIES))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--interpreter", choices=interpreters.NAMES, default="micropython")
     parser.add_argument("--log", type=argparse.FileType("w"))
@@ -339,18 +339,15 @@ def arguments(words):
     # What the program does wrong, for tests: loss, stuck, mute, leak, threads, crash.
     parser.add_argument("--fault", default="-", help=argparse.SUPPRESS)
     options = parser.parse_args(words)
-    options.libs = options.libs.split(",")
-    for lib in options.libs:
-        if lib not in LIBRARIES:
-            parser.error("no library {}; there are {}".format(lib, ", ".join(LIBRARIES)))
     options.seconds = max(1, options.seconds // len(options.libs))
     return options
 
 
 def main(words=None):
     options = arguments(words)
-    if interpreters.command(options.interpreter) is None:
-        sys.exit("no MicroPython: `make setup` installs one, or name yours in MICROPYTHON")
+    problem = interpreters.missing(options.interpreter)
+    if problem:
+        sys.exit(problem)
     screen = Screen(options.log, options.seconds * len(options.libs))
     now = datetime.datetime.now(datetime.timezone.utc)
     screen.say("soak of {:%Y-%m-%d %H:%M} UTC, seed {}".format(now, options.seed))

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -52,6 +53,24 @@ def command(name, heap=None):
     if program is None:
         return None
     return [program] + (["-X", "heapsize=" + str(heap)] if heap else [])
+
+
+def missing(name="micropython"):
+    """None, or the sentence that says why an interpreter can't be used: it is started."""
+    words = command(name)
+    if words is None:
+        return "there is no MicroPython: name one in MICROPYTHON"
+    try:
+        done = subprocess.run(
+            words + ["-c", "import sys; print(sys.implementation.name)"], env=environment(),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            timeout=60)
+        if done.stdout.strip().decode("utf-8", "replace") == name:
+            return None
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+    return "{} names no {}: {}".format(
+        name.upper(), "MicroPython" if name == "micropython" else "CPython", words[0])
 
 
 def main_program(compiled=None):
