@@ -66,10 +66,10 @@ class Alternative(Composed, engine.Parked, Choice):
                 else:
                     self._me = self
                     yield engine.park_ms(self, self._limit[0])
-                    while self._chosen is None and self._is_far():
+                    while self._waits_on():
                         yield engine.park_ms(self, self._limit[0])
-                if self._chosen is None:
-                    self.expired()
+                if self._own:
+                    self.disable_all()
             except CancelledError:
                 if not self._wrote():
                     raise
@@ -134,10 +134,15 @@ class Alternative(Composed, engine.Parked, Choice):
         engine.unlimit(self)
         return self._me
 
-    def _is_far(self):
-        # Whether the limit is further away than the engine could wait at once; that is over now.
+    def _waits_on(self):
+        # Whether nobody met us while the engine waited as long as it can at once, and the limit is
+        # further away; if it has passed, its Timer is chosen.
+        if self._chosen is not None:
+            return False
         ms = self._limit[0] - engine.LONGEST_MS
         self._limit = ms, self._limit[1]
+        if ms <= 0:
+            self.expired()
         return ms > 0
 
     def expired(self):

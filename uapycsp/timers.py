@@ -13,8 +13,15 @@ def ticks_ms():
 
 
 class At(timers.At):
+    """A guard that is ready from a moment on, in ticks as of ticks_ms; its value is None."""
+
     clock = engine
 
 
 class Every(timers.Every):
+    """A guard that is ready each ms milliseconds; its value is how many such moments have passed.
+
+    Counted since it was chosen last: 1 if none was missed. They do not drift.
+    """
+
     clock = engine

@@ -139,13 +139,16 @@ class _Reading:
 
     @coroutine
     def within(self, ms):
+        """A read of at most ms: else TimeoutError, and nothing was read. 0 or less: one try."""
         return channel.ReadEnd.within(self, ms)
         yield
 
     def extended(self):
+        """A value to be read with `async with`, whose writer waits until the block ends."""
         return load("upycsp.aio_extended").Extended(self)
 
     def poison(self, strength=None):
+        """End the channel; what comes back may be awaited or not."""
         self.plain_poison(strength)
         return NOTHING
 
@@ -156,32 +159,42 @@ class _Writing:
 
     @coroutine
     def within(self, ms, value):
+        """A write of at most ms: else TimeoutError, and nothing was written."""
         return channel.WriteEnd.within(self, ms, value)
         yield
 
     def poison(self, strength=None):
+        """End the channel; what comes back may be awaited or not."""
         self.plain_poison(strength)
         return NOTHING
 
 
 class ReadEnd(_Reading, channel.ReadEnd):
+    """As upycsp's: `await cin()`, `async for v in cin`."""
+
     plain = channel.ReadEnd.__call__
     __call__ = _reader(plain)
     plain_poison = channel.ReadEnd.poison
 
 
 class AnyReadEnd(_Reading, buffered.AnyReadEnd):
+    """The same of a buffered channel."""
+
     plain = buffered.AnyReadEnd.__call__
     __call__ = _reader(plain)
     plain_poison = buffered.AnyReadEnd.poison
 
 
 class WriteEnd(_Writing, channel.WriteEnd):
+    """As upycsp's: `await cout(v)`."""
+
     __call__ = _writer(channel.WriteEnd.__call__)
     plain_poison = channel.WriteEnd.poison
 
 
 class AnyWriteEnd(_Writing, buffered.AnyWriteEnd):
+    """The same of a buffered channel."""
+
     __call__ = _writer(buffered.AnyWriteEnd.__call__)
     plain_poison = buffered.AnyWriteEnd.poison
 
@@ -194,10 +207,12 @@ class Channel(channel.Channel):
     _counted_ends = "upycsp.aio_counted"
 
     def poison(self, strength=None):
+        """End it from both sides, at once; what comes back may be awaited or not."""
         channel.Channel.poison(self, strength)
         return NOTHING
 
     def close(self):
+        """End it for writers; readers still get what was written. May be awaited or not."""
         channel.Channel.close(self)
         return NOTHING
 
@@ -210,10 +225,12 @@ class BufferedChannel(buffered.BufferedChannel):
     _counted_ends = "upycsp.aio_counted"
 
     def poison(self, strength=None):
+        """End it from both sides, at once; what comes back may be awaited or not."""
         buffered.BufferedChannel.poison(self, strength)
         return NOTHING
 
     def close(self):
+        """End it for writers; readers still get what was written. May be awaited or not."""
         buffered.BufferedChannel.close(self)
         return NOTHING
 
@@ -227,6 +244,7 @@ class Alternative(alternative.Alternative):
 
     @coroutine
     def select(self, fair=False, ready=None):
+        """Wait until a guard is ready; (guard, value). Of several ready ones takes the first."""
         self._done += 1
         if not self._done & 63:
             advance(self)
@@ -236,6 +254,7 @@ class Alternative(alternative.Alternative):
     pri_select = select
 
     def fair_select(self, ready=None):
+        """As select, but a ready guard is passed over at most once per other guard."""
         return self.select(True, ready)
 
     __aenter__ = select
@@ -318,6 +337,7 @@ class Spawn(_plain.Spawn, Awaitable):
 
     @coroutine
     def join(self):
+        """Wait for its end; its value, or raises its failure."""
         return _plain.Spawn.join(self)
         yield
 

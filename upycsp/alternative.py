@@ -5,7 +5,7 @@
     with alt as (g, v):               # the same
 """
 
-from cspcore.channel import POISON, READ
+from cspcore.channel import POISON, READ, WAITING
 from cspcore.choice import Choice, Guard, Skip, Timer, _happened  # noqa: F401
 from cspcore.errors import PoisonException
 from uthreading.clock import Alarm
@@ -55,6 +55,9 @@ class Alternative(Choice):
         if i < 0:
             try:
                 me.wait()
+                if self._own:
+                    with lock:
+                        self.disable_all()
             except BaseException:
                 self._interrupted(me)
                 raise
@@ -63,10 +66,8 @@ class Alternative(Choice):
                 self._next = i + 1 if i + 1 < len(self.guards) else 0
             with lock:
                 self._me = None
-                if self._own:
-                    self.disable_all()
-                    if self._offers[i] is None:
-                        return self.guards[i], self.result()  # which may tell the guard
+                if self._own and self._offers[i] is None:
+                    return self.guards[i], self.result()  # which may tell the guard
             v = self.result()
         elif party is not None:
             party.wake()
@@ -148,8 +149,9 @@ class Alternative(Choice):
             chosen = not self.waits
             if chosen:
                 o = self._offers[self._chosen]
-                if o is not None and o.op == READ and o.value is not POISON:
-                    party = o.channel.give_back(Given(o.channel, READ), o.value)
+                v = POISON if o is None or o.op != READ else o.value
+                if v is not POISON and v is not WAITING:  # the latter: _abandon ended it
+                    party = o.channel.give_back(Given(o.channel, READ), v)
             else:
                 self.withdraw()
                 me.on = None

@@ -43,7 +43,7 @@ MAPS rings | upycsp/alternative.py:Alternative._due | if alarm.due is not None o
 MAPS decide | cspcore/choice.py:Choice | def _decide(self, i):
 MAPS is_time | cspcore/choice.py:Choice.schedule_core | if not self.waits:
 MAPS rung | upycsp/alternative.py:Alternative._due | party.wake()
-MAPS expires | uapycsp/alternative.py:Alternative.select | self.expired()
+MAPS expires | uapycsp/alternative.py:Alternative._waits_on | self.expired()
 MAPS expires_aside | ufuture/cpython.py:_expire | parked.expired()
 MAPS unlimit | uapycsp/alternative.py:Alternative.party | engine.unlimit(self)
 MAPS disarm | upycsp/alternative.py:Alternative.disarm | self._alarm.stop()

@@ -358,6 +358,57 @@ class Failing(csp.Guard):
         pass
 
 
+class Refusing(Logged):
+    """Raises when it is disabled."""
+
+    def disable(self, alt):
+        super().disable(alt)
+        raise ValueError(self.name)
+
+
+@csp.process
+async def chooses_with_refusing(guards, log):
+    try:
+        await csp.Alternative(*guards).select()
+    except ValueError as e:
+        log.add(e.args[0])
+
+
+async def test_an_exception_in_disable_comes_out_and_loses_no_message():
+    for outer in (False, True):  # whether the writer comes while the alternative waits
+        log = Log()
+        ch = csp.Channel("c")
+        g = Refusing("g", log)
+        last = Logged("last", log)
+        if outer:
+            h = await posted(ch, chooses_with_refusing([last, g, ch.read], log), 1)
+            await ch.write("v")
+        else:
+            (w,) = await waiting_writers(ch, ("v",))
+            h = csp.Spawn(chooses_with_refusing([last, g, ch.read], log))
+        await join(h)
+        assert log.items()[-1] == "g", log.items()
+        assert log.items().count(("disable", "last")) == 1
+        assert await ch.read() == "v"
+        assert not last.alt.schedule(last, 1)
+        if not outer:
+            await join(w)
+        assert idle(ch)
+
+
+async def test_an_alternative_is_usable_after_a_guard_refused():
+    log = Log()
+    ch = csp.Channel("c")
+    g = Refusing("g", log)
+    alt = csp.Alternative(g, ch.read, csp.Timer(ms=1))
+    for _ in range(3):
+        with raises(ValueError):
+            await alt.select()
+    g.ready = True
+    assert await alt.select() == (g, None)
+    assert idle(ch)
+
+
 async def test_fair_select_uses_users_guards_too():
     log = Log()
     gs = [Logged(i, log, True, i) for i in range(3)]

@@ -218,7 +218,7 @@ FAULTS = {
     "a paired value is lost by an interrupt": (
         "interrupted_select_asleep",
         ALTERNATIVE,
-        "                    party = o.channel.give_back(Given(o.channel, READ), o.value)\n",
+        "                    party = o.channel.give_back(Given(o.channel, READ), v)\n",
         "                    pass\n",
     ),
     "an interrupted offer stays": (
