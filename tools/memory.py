@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 import commands
+import firmware_images
 import firmware_mpy
 from firmware_mpy import PACKAGES, ROOT, Failed, ran
 
@@ -30,6 +31,7 @@ HEAP = "2M"
 ESP32 = 111 * 1024  # of one without SPIRAM, after it has booted
 ESP32_THREADS = 15  # with stacks of the default size, which do not come from this heap
 LIBS = ("uapycsp", "upycsp")
+KINDS = ("imports", "compiled", "romfs")  # what memory_web.mjs tells of an import
 
 FIVE = "from {} import Channel, Alternative, Parallel, process, run"
 # What is there when a network runs on a board. On a PC upycsp also loads all it has before its
@@ -57,6 +59,14 @@ _IMPORT = """
 import gc, sys
 import asyncio
 import _thread
+if len(sys.argv) > 2:
+    import vfs
+    if not hasattr(vfs, "VfsRom"):
+        sys.exit("this MicroPython knows no ROMFS")
+    with open(sys.argv[2], "rb") as file:
+        image = file.read()
+    vfs.mount(vfs.VfsRom(image), "/rom")
+    sys.path.insert(0, "/rom")
 gc.collect()
 before = gc.mem_alloc()
 exec(sys.argv[1], {})
@@ -171,16 +181,28 @@ def rows_of(lib, n):
     return [json.loads(line[7:]) for line in output.splitlines() if line.startswith("RESULT ")]
 
 
-def imported(statement, packages=ROOT):
+def imported(statement, packages=ROOT, image=None):
     """(Bytes that the statement takes, bytes in use after it) in an interpreter of its own.
 
-    packages: the folder that they come from.
+    packages: the folder that they come from; image: the ROMFS that they come from instead.
     """
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "imports.py").write_text(_IMPORT)
-        output = micropython(["-m", "imports", statement], cwd=packages,
-                             MICROPYPATH=folder + ":.frozen")
+        words = ["-m", "imports", statement]
+        if image is not None:
+            words.append(str(image))
+            packages = folder
+        output = micropython(words, cwd=packages, MICROPYPATH=folder + ":.frozen")
         return [int(word) for word in output.split()]
+
+
+def in_place():
+    """{statement: bytes it takes where a ROMFS has the packages}; Failed without one."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        compiled(folder / "mpy")
+        image = romfs(folder)
+        return {statement: imported(statement, image=image)[0] for statement in IMPORTS}
 
 
 def fits(words, heap):
@@ -215,7 +237,19 @@ def sources():
 def compiled(folder):
     """The packages as .mpy files without line numbers and docstrings, by path, in base64."""
     paths = firmware_mpy.compiled(folder, PACKAGES)
-    return {path: base64.b64encode((folder / path).read_bytes()).decode() for path in paths}
+    return {path: in_text(folder / path) for path in paths}
+
+
+def romfs(folder):
+    """The image, in that folder, of the .mpy files in its folder mpy."""
+    image = folder / "packages.romfs"
+    firmware_images.romfs(folder / "mpy", image)
+    return image
+
+
+def in_text(path):
+    """A file in base64."""
+    return base64.b64encode(path.read_bytes()).decode()
 
 
 def objects(names, n):
@@ -255,7 +289,7 @@ def web_told(wishes, package=None):
         wished, answer = folder / "wishes.json", folder / "answer.json"
         wished.write_text(json.dumps({
             **wishes, "files": {**sources(), "_thread.py": _NO_THREADS},
-            "compiled": compiled(folder / "mpy")}))
+            "compiled": compiled(folder / "mpy"), "image": in_text(romfs(folder))}))
         ran("node", ["node", str(ROOT / "tools" / "memory_web.mjs"),
                      str(package or cross.PACKAGE), str(wished), str(answer)])
         return json.loads(answer.read_text())
@@ -333,24 +367,25 @@ def show_objects(by_lib, web):
           ("", "64 bits", "at most", "", "32 bits"), rows)
 
 
-def show_imports(found, web):
+def show_imports(found, rom, web):
     """The table of imports."""
     rows = []
     for statement in IMPORTS:
-        narrow = [web[kind][statement] for kind in ("imports", "compiled")] if web else [None] * 2
-        rows.append((statement, found[statement][0], *narrow, least(statement)))
+        narrow = [web[kind][statement] if web else None for kind in KINDS]
+        rows.append((statement, found[statement][0], rom.get(statement), *narrow,
+                     least(statement)))
     table("Bytes of heap that an import takes in a fresh interpreter; asyncio is not counted.\n"
           "And the least heap in which it can be compiled, with asyncio and words of 64 bits",
-          ("", "64 bits", "32 bits", "as .mpy", "least heap, KB"), rows)
+          ("", "64 bits", "in ROMFS", "32 bits", "as .mpy", "in ROMFS", "least heap, KB"), rows)
 
 
 def show_room(wide, web, by_lib, tries):
     """The table of what fits into an ESP32."""
     each = web["objects"]["waiting"]
     ends = web["objects"]["channel-ends"]
-    rows = [("in use before, asyncio loaded", web["begun"], web["begun"])]
+    rows = [("in use before, asyncio loaded", *[web["begun"]] * len(KINDS))]
     for lib in LIBS:
-        taken = [web[kind][RUNNING[lib]] for kind in ("imports", "compiled")]
+        taken = [web[kind][RUNNING[lib]] for kind in KINDS]
         left = [ESP32 - web["begun"] - n for n in taken]
         rows.append(("{}: its five names, running".format(lib), *taken))
         rows.append(("{}: left for the program".format(lib), *left))
@@ -362,15 +397,15 @@ def show_room(wide, web, by_lib, tries):
             room = left[0]
         else:
             rows.append(("{}: threads, for want of room for stacks".format(lib),
-                         ESP32_THREADS, ESP32_THREADS))
+                         *[ESP32_THREADS] * len(KINDS)))
             [per_thread] = [r["bytes_per_op"] for r in by_lib[lib] if r["variant"] == "waiting"]
             rows.append(("{}: heap that so many take (half of 64 bits')".format(lib),
-                         *[number(ESP32_THREADS * per_thread / 2)] * 2))
+                         *[number(ESP32_THREADS * per_thread / 2)] * len(KINDS)))
             deepest = max(r["bytes_per_op"] for r in by_lib[lib] if r["variant"][:6] == "stack-")
             rows.append(("{}: stack that its operations need (half of 64 bits')".format(lib),
-                         *[number(deepest / 2)] * 2))
+                         *[number(deepest / 2)] * len(KINDS)))
     table("What fits into an ESP32's heap of {} KB; words of 32 bits".format(ESP32 // 1024),
-          ("", "from .py", "from .mpy"), rows)
+          ("", "from .py", "from .mpy", "from ROMFS"), rows)
     if tries:
         total = wide[RUNNING["uapycsp"]][1] + 2 * room
         heap = heapsize(total)
@@ -399,13 +434,19 @@ def main(arguments=None, package=None):
         wide = {statement: imported(statement) for statement in IMPORTS}
         names = [row["variant"] for row in by_lib["uapycsp"]]
         names = names[names.index("channel"):names.index("first")]
-        web, problem = None, None
+        web, problem, rom, no_rom = None, None, {}, None
+        try:
+            rom = in_place()
+        except Failed as er:
+            no_rom = str(er)
         try:
             web = on_web(names, options.n, package)
         except Failed as er:
             problem = str(er)
         show_objects(by_lib, web)
-        show_imports(wide, web)
+        show_imports(wide, rom, web)
+        if no_rom:
+            print("\nNothing of ROMFS: " + no_rom)
         if web:
             show_room(wide, web, by_lib, not options.no_try)
         else:

@@ -4,10 +4,12 @@
 //     node memory_web.mjs FOLDER WISHES ANSWER
 //
 // FOLDER is where npm installed the package; WISHES is a file of JSON: {"files": {path: text},
-// "compiled": {path: base64 of an .mpy file}, "imports": [statement], "setup": Python,
+// "compiled": {path: base64 of an .mpy file}, "image": base64 of a ROMFS of these files,
+// "imports": [statement], "setup": Python,
 // "objects": [[name, count, start, end]]}; start and end are Python, with await or without, and
 // count what the bytes between them are divided by. Into the file ANSWER goes JSON: {"begun":
 // bytes in use before an import, "imports": {statement: bytes}, "compiled": the same of .mpy files,
+// "romfs": the same of the image,
 // "objects": {name: bytes}, "operations": what the setup's `operations` holds in the end}.
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -17,12 +19,19 @@ import { pathToFileURL } from "node:url";
 const [folder, wishes, answer] = process.argv.slice(2);
 const place = join(folder, "node_modules/@micropython/micropython-webassembly-pyscript");
 const { loadMicroPython } = await import(pathToFileURL(join(place, "micropython.mjs")));
-const { files, compiled, imports, setup, objects } = JSON.parse(readFileSync(wishes, "utf8"));
+const { files, compiled, image, imports, setup, objects } = JSON.parse(readFileSync(wishes, "utf8"));
 
+const MOUNT = `
+import vfs
+with open("/project/packages.romfs", "rb") as file:
+    image = file.read()
+vfs.mount(vfs.VfsRom(image), "/rom")
+sys.path[:0] = ["/rom"]
+`;
 const texts = Object.entries(files);
 const binaries = Object.entries(compiled).map(([path, s]) => [path, Buffer.from(s, "base64")]);
 
-async function fresh(contents) {
+async function fresh(contents, mount = "") {
   const mp = await loadMicroPython({ heapsize: 16 << 20, stdout: () => {} });
   for (const [path, content] of contents) {
     const parts = ("/project/" + path).split("/");
@@ -42,6 +51,7 @@ import gc, asyncio
 allocated = 0
 `);
   if (contents.length) mp.runPython("import _thread");
+  mp.runPython(mount);
   return mp;
 }
 
@@ -52,10 +62,10 @@ function inUse(mp) {
   return mp.globals.get("allocated");
 }
 
-async function importsOf(contents) {
+async function importsOf(contents, mount) {
   const found = {};
   for (const statement of imports) {
-    const mp = await fresh(contents);
+    const mp = await fresh(contents, mount);
     const before = inUse(mp);
     mp.runPython(statement);
     found[statement] = inUse(mp) - before;
@@ -68,6 +78,8 @@ async function measure() {
   const told = { begun: inUse(await fresh([])), objects: {} };
   told.imports = await importsOf(texts);
   told.compiled = await importsOf([...stub, ...binaries]);
+  const rom = ["packages.romfs", Buffer.from(image, "base64")];
+  told.romfs = await importsOf([...stub, rom], MOUNT);
   const mp = await fresh(texts);
   mp.runPython(setup);
   for (const [name, count, start, end] of objects) {

@@ -24,7 +24,8 @@ LOADED = {
     "ufuture": "from ufuture import create_future, gather, wait_for",
     **memory.RUNNING,
 }
-HEADS = ("", "source", "`.mpy` 6", "`.mpy` 5", "machine code", "RAM, source", "RAM, `.mpy`")
+HEADS = ("", "source", "`.mpy` 6", "`.mpy` 5", "machine code", "RAM, source", "RAM, `.mpy`",
+         "RAM, ROMFS")
 TEXT = """# Sizes
 
 In bytes, as `make sizes` printed and wrote it, with {mpy_cross}
@@ -37,8 +38,9 @@ LittleFS, to the byte by ROMFS. *`.mpy` 6* is for MicroPython 1.19 and later, *5
 *machine code* is `.mpy` 6 with the hot functions compiled for {arch} (ESP32, ESP32-S3).
 
 *RAM* is what an import in a fresh interpreter takes of a heap with words of 32 bits, with all that
-the package needs but asyncio, from source and from `.mpy` 6. Compiling source takes more for a
-moment; of what is frozen into the firmware, the code itself stays in the flash. The imports are
+the package needs but asyncio: from source, from `.mpy` 6, and from [ROMFS](firmware.md#romfs),
+where the code itself stays in the flash, as it does when it is frozen into the firmware. Compiling
+source takes more for a moment. The imports are
 
 {loaded}
 """
@@ -59,18 +61,18 @@ def on_flash(folder):
 
 
 def in_ram(package=None):
-    """{package: bytes from source, from .mpy}; Failed where nothing can tell."""
+    """{package: bytes from source, from .mpy, in ROMFS}; Failed where nothing can tell."""
     told = memory.web_told({"imports": list(LOADED.values()), "setup": "operations = {}",
                             "objects": []}, package)
-    return {name: [told[kind][statement] for kind in ("imports", "compiled")]
+    return {name: [told[kind][statement] for kind in memory.KINDS]
             for name, statement in LOADED.items()}
 
 
 def table(flash, ram):
     """The table, in Markdown; ram: {} where it is not known."""
-    heads = HEADS if ram else HEADS[:-2]
+    heads = HEADS if ram else HEADS[:-len(memory.KINDS)]
     rows = [[name, *flash[name], *ram.get(name, ())] for name in PACKAGES]
-    rows.append(["all", *map(sum, zip(*flash.values()))] + [""] * (2 if ram else 0))
+    rows.append(["all", *map(sum, zip(*flash.values()))] + [""] * (len(heads) - 5))
     lines = ["| {} |".format(" | ".join(map(str, row))) for row in (heads, *rows)]
     lines.insert(1, "|---|" + "--:|" * (len(heads) - 1))
     return "\n".join(lines)
