@@ -22,10 +22,9 @@ def verify(channel):
     if r is not None and w is not None and r is not DEAD:
         alt = r.alt
         _check(alt is not None, "a reader and a writer wait for each other")
-        for o in _each(r):
-            _check(o.alt is alt, "a reader and a writer wait for each other")
-        for o in _each(w):
-            _check(o.alt is alt, "a reader and a writer wait for each other")
+        for queue in r, w:
+            for o in _each(queue):
+                _check(o.alt is alt, "a reader and a writer wait for each other")
 
 
 def verify_buffered(channel):
@@ -77,9 +76,9 @@ def _verify_queue(channel, head, ops):
         _check(o.op != READ or o.value is WAITING, "a reader waits though it has a value")
         _check(o.op == READ or o.value is not TAKEN, "a writer waits though its value was taken")
         in_order = last is None or o.op != GIVEN or last.op != GIVEN or last.seq <= o.seq
-        _check(in_order, "values given back stand in another order than that of their pairing")
+        _check(in_order, "values given back stand in a wrong order")
         decided = o.alt is not None and not getattr(o.alt, "waits", True)
-        _check(not decided, "an offer stands in a queue though its alternative has been decided")
+        _check(not decided, "an offer of a decided alternative")
         last = o
     known = last is None or last is head or head.prev is last
     _check(known, "a queue's head does not know its last")

@@ -152,14 +152,12 @@ def test_a_quick_report_writes_json_page_and_plots(tmp_path):
     assert not re.search(r"\{|None|nan", page)
 
 
-def test_a_failing_benchmark_ends_the_report_with_its_words(tmp_path):
+def test_a_failing_benchmark_ends_the_report_with_its_words(tmp_path, monkeypatch):
     if interpreters.micropython() is None:
         pytest.skip("no MicroPython")
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tools" / "report.py"), "--quick", "--out",
-         str(tmp_path / "results"), "--lib", "nosuch"],
-        text=True, timeout=180, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env=interpreters.environment())
-    assert done.returncode == 1
-    assert "status 2" in done.stderr and "no lib 'nosuch'" in done.stderr
+    monkeypatch.setitem(report.QUICK["commstime"], "n", 0)
+    with pytest.raises(SystemExit) as ended:
+        report.main(["--quick", "--out", str(tmp_path / "results"), "--lib", "uapycsp"])
+    said = str(ended.value)
+    assert "status 2" in said and "n takes whole numbers from 1, not '0'" in said
     assert not (tmp_path / "results").exists()

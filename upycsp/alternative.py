@@ -55,6 +55,7 @@ class Alternative(Choice):
         if i < 0:
             try:
                 me.wait()
+                me = None
                 if self._own:
                     with lock:
                         self.disable_all()
@@ -144,12 +145,13 @@ class Alternative(Choice):
         party.wake()
 
     def _interrupted(self, me):
+        # me: None if it waits no more, but a guard refused.
         party = None
         with lock:
             chosen = not self.waits
             if chosen:
                 o = self._offers[self._chosen]
-                v = POISON if o is None or o.op != READ else o.value
+                v = o.value if o and o.op == READ else POISON
                 if v is not POISON and v is not WAITING:  # the latter: _abandon ended it
                     party = o.channel.give_back(Given(o.channel, READ), v)
             else:
@@ -157,7 +159,7 @@ class Alternative(Choice):
                 me.on = None
             self.disable_all()
             self._me = None
-            if chosen:
+            if chosen and me:
                 me.retire()
         if party is not None:
             party.wake()
