@@ -21,6 +21,7 @@ from uapycsp import (
     Guard,
     Parallel,
     PoisonException,
+    Sequence,
     Spawn,
     process,
     run,
@@ -860,6 +861,128 @@ def test_a_failure_that_somebody_waited_for_in_vain_is_raised_by_the_run():
     with raises(Oops):
         run(gives_up(True))
     run(gives_up(False))
+
+
+def test_a_failure_whose_waiters_were_cancelled_when_they_had_been_woken_is_raised_by_the_run():
+    @process
+    async def fails(cin, cout):
+        await cin()
+        raise Oops
+
+    @process
+    async def cancels(cin, handles):
+        # Poisoned, it goes on after those who wait have been woken, and before they do.
+        try:
+            await cin()
+        except PoisonException:
+            for h in handles:
+                h.cancel()
+
+    @process
+    async def waits(h, told):
+        try:
+            await h
+        except Oops:
+            told.append("told")
+
+    async def network(cancelled, told):
+        c, d = Channel("c"), Channel("d")
+        h = Spawn(fails(c.read, d.write))
+        waiting = [Spawn(waits(h, told)) for _ in range(3)]
+        handles = [waiting[i] for i in cancelled]
+        one = Spawn(cancels(d.read, handles))
+        await until(lambda: d.queue_len() == 1 and c.queue_len() == 1)
+        await c.write(1)
+        for x in waiting:
+            try:
+                await x
+            except CancelledError:
+                pass
+        await one
+        assert h.done()
+
+    for cancelled in ((0,), (1,), (2,), (0, 1), (1, 2)):
+        told = []
+        run(network(cancelled, told))
+        assert told == ["told"] * (3 - len(cancelled))
+    with raises(Oops):
+        run(network((0, 1, 2), []))
+
+
+def compositions(p):
+    return p, Parallel(p), Sequence(p), Parallel(Sequence(p), reads(Channel("d").read))
+
+
+async def test_who_is_cancelled_before_what_it_waits_for_fails_meets_the_cancellation():
+    from ufuture import TimeoutError, wait_for_ms
+
+    @process
+    async def fails_when_cancelled(cin):
+        try:
+            await cin()
+        except CancelledError:
+            raise Oops
+
+    async def goes_on(waits_for, log):
+        try:
+            await waits_for
+        except Oops:
+            log.append("failed")
+        await sleep_ms(1)
+        log.append("went on")
+
+    for i in range(4):
+        log = []
+        c = Channel("c")
+        h = Spawn(goes_on(compositions(fails_when_cancelled(c.read))[i], log))
+        await until(lambda: c.queue_len() == 1)
+        h.cancel()
+        with raises(CancelledError):
+            await h
+        with raises(TimeoutError):
+            await wait_for_ms(compositions(fails_when_cancelled(Channel("c").read))[i], 5)
+        assert log == []
+
+
+async def test_who_is_cancelled_after_what_it_waits_for_has_failed_meets_both():
+    @process
+    async def fails(cin, cout, handles):
+        await cin()
+        for h in handles:
+            h.cancel()
+        raise Oops
+
+    @process
+    async def cancels(cin, handles):
+        try:
+            await cin()
+        except PoisonException:
+            for h in handles:
+                h.cancel()
+
+    async def goes_on(waits_for, log):
+        try:
+            await waits_for
+        except Oops:
+            log.append("failed")
+        await sleep_ms(1)
+        log.append("went on")
+
+    for i in range(3):
+        for itself in (False, True):
+            log = []
+            c, d = Channel("c"), Channel("d")
+            handles = []
+            p = fails(c.read, d.write, handles if itself else ())
+            other = Spawn(cancels(d.read, () if itself else handles))
+            h = Spawn(goes_on(compositions(p)[i], log))
+            handles.append(h)
+            await until(lambda: c.queue_len() == 1 and d.queue_len() == 1)
+            await c.write(1)
+            with raises(CancelledError):
+                await h
+            await other
+            assert "went on" not in log, (i, itself)
 
 
 def test_what_an_asyncio_run_left_behind_does_not_hide_a_deadlock():

@@ -132,7 +132,7 @@ def show(out, place, options):
         "mpy-6": "packages as .mpy files, for MicroPython 1.19 and later",
         "mpy-5": "the same for 1.12 to 1.18",
         "mpy-6-" + options.arch: "the same for 1.23 and later, partly machine code",
-        "packages.romfs": "mpy-6 but virtual time, as an image for mpremote romfs deploy",
+        "packages.romfs": "mpy-6 but what is for tests, as an image for mpremote romfs deploy",
         "littlefs.img": "a filesystem of {} for {:#x} in the flash, with {}".format(
             images.said(length), offset, form),
         _whole(options.chip): "firmware and filesystem, for 0x0 in the flash",

@@ -48,11 +48,11 @@ def said(number):
 def romfs(folder, path):
     """Write a ROMFS image of the packages in a folder.
 
-    Without virtual time, which is for tests on a PC: an ESP32's partition has 128 KB.
+    Without virtual time and verify(), which are for tests: an ESP32's partition has 128 KB.
     """
     with tempfile.TemporaryDirectory() as name:
         tree = pathlib.Path(name) / "tree"
-        shutil.copytree(folder, tree, ignore=shutil.ignore_patterns("virtual.mpy"))
+        shutil.copytree(folder, tree, ignore=shutil.ignore_patterns("virtual.mpy", "verify.mpy"))
         ran("mpremote romfs build", [sys.executable, "-m", "mpremote", "romfs",
                                      "--output", str(path), "build", str(tree)])
 

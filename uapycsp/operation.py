@@ -9,6 +9,12 @@ from uapycsp.process import Operation
 from uapycsp.wait import Offer
 
 
+def once(holds):
+    """RuntimeError, if an operation is not awaited for the first time."""
+    if not holds:
+        raise RuntimeError("an operation is awaited once")
+
+
 class Stepped(Operation):
     """An operation whose generator runs in the Parallel's own task.
 
@@ -23,6 +29,7 @@ class Stepped(Operation):
         self.value = None
 
     def begin(self, group):
+        before = engine.woken()
         channels.taker = self
         try:
             while engine.aside(self.step, group):
@@ -33,11 +40,15 @@ class Stepped(Operation):
                     return
         finally:
             channels.taker = None
-        group.left -= 1
-        if self.op == READ and self.value is not POISON:
+        if self.op != READ:
+            once(self.value is not None)
+        elif self.value is not POISON:
             if self.channel is None:
-                self.channel = engine.woken().channel
+                writer = engine.woken()
+                once(writer is not before)
+                self.channel = writer.channel
             self.seq = engine.order()
+        group.left -= 1
 
     def step(self, group):
         # Runs it on; whether it waits.

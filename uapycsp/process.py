@@ -229,11 +229,11 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def __init__(self, *members):
         for m in members:
             if type(m) is not WriteGuard:
-                members = [m if type(m) is Process else self._member(m) for m in members]
+                members = [m if type(m) is Process else self._member(m, members) for m in members]
                 break
         self._args = members  # a tuple: all are write guards
 
-    def _member(self, m):
+    def _member(self, m, members):
         if isinstance(m, WriteGuard):
             self.refuse_threads(m.channel)
             return m
@@ -241,8 +241,9 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             self.refuse_threads(m._channel)
             return m
         if is_operation(m):
-            from uapycsp.operation import Stepped
+            from uapycsp.operation import Stepped, once
 
+            once(members.count(m) < 2)
             return Stepped(m)
         if is_operation(m, "'bridge_"):
             from uapycsp.bridged_member import Member
@@ -306,6 +307,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     @coroutine
     def _run(self, members):
         self._start_all(members)
+        cancelled = False
         while self.left > 0:
             self._waits = True
             try:
@@ -315,7 +317,9 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                     self._cancel_members()
                 if self.exception is not None and engine.ends_loop(self.exception):
                     self.exception = er  # it has done so: not once more, where its tasks are ended
-                self.fail(er)
+                if self.exception is None or self.exception is _DROPPED:
+                    self.exception = er  # `cancelled` has noted when it came
+                cancelled = True
             except BaseException:
                 self._waits = False  # nobody is woken at its end; `cancelled` may have no memory
                 self.cancelled()
@@ -325,6 +329,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             er = unchanged(self.exception, self._short)
             if not (isinstance(er, CancelledError) and self._all_written()):
                 self._close()
+                if cancelled and not isinstance(er, CancelledError):
+                    engine.cancel_later()  # it was cancelled after a member had failed
                 raise er
             engine.cancel_later()
         results = [m.value if type(m) is Process else self._result(m) for m in self.members]
@@ -459,6 +465,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 give_back(o.channel, o.value, o.seq)
                 o.value = POISON
         if not woken:
+            if self.exception is None:
+                self.exception = _DROPPED  # what its members raise now comes later
             self._cancel_members()
         for m in self.members:
             if isinstance(m, Process):

@@ -55,7 +55,7 @@ class Spawn(Awaitable):
 
     def __init__(self, p):
         self._waiting = None  # a chain of Joins, who came last first
-        self._asked = False
+        self._asked = 0  # 1: somebody waits for it; 2: somebody was told its failure
         self.later = None  # of the handles of failures nobody asked for: the next one
         self._process = p = as_process(p)
         if not engine.is_running():
@@ -81,11 +81,8 @@ class Spawn(Awaitable):
 
     @coroutine
     def _await(self):
-        if not self._asked:
-            self._asked = True
-            if self._process.exception() is not None:
-                failures.forget(self)
         if not self.done():
+            self._asked = 1
             j = Join()
             j.next = self._waiting
             self._waiting = j
@@ -93,10 +90,15 @@ class Spawn(Awaitable):
                 yield engine.park(j)
             except BaseException:
                 self._leave(j)
-                if not j.woken and self._waiting is None:
-                    self._asked = False  # nobody waits for it any more
+                if self._waiting is None and self._asked == 1:
+                    self._asked = 0  # nobody waits for it any more
+                    if j.woken:
+                        self._note()
                 raise
         if self._process.exception() is not None:
+            if not self._asked:
+                failures.forget(self)
+            self._asked = 2
             raise self._process.exception()
         return self._process.value
 
@@ -125,5 +127,9 @@ class Spawn(Awaitable):
         while g is not None:
             g.tell()
             g = g.next
-        if p.exception() is not None and not self._asked:
-            note_failure(self, p)
+        if not self._asked:
+            self._note()
+
+    def _note(self):
+        if self._process.exception() is not None:
+            note_failure(self, self._process)

@@ -487,8 +487,8 @@ def again():
 
 
 def woken():
-    """What was woken last."""
-    return _ready[-1]
+    """What was woken last; None if all that was has gone on."""
+    return _ready[-1] if _ready else None
 
 
 def unlimit(parked):

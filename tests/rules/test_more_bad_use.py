@@ -6,6 +6,7 @@ from rules_support import (
     AWAITABLE,
     LIB,
     Log,
+    give,
     idle,
     join,
     join_all,
@@ -16,6 +17,8 @@ from rules_support import (
     sleep_ms,
     take,
     until,
+    waiting_readers,
+    waiting_writers,
 )
 
 
@@ -102,6 +105,47 @@ async def test_a_parallel_or_sequence_that_is_given_twice_is_not_started():
         with raises(RuntimeError):
             await par(composite, logs(log, "beside"), composite)
         assert log.items() == [] and ch.poisoned
+
+
+async def test_an_operation_that_is_given_twice_is_not_begun():
+    if not AWAITABLE:
+        skip("an operation is a call there")
+    for n in (0, 1):  # whether somebody waits already
+        ch = csp.Channel("c")
+        handles = await waiting_writers(ch, ["v"] * n)
+        op = ch.read()
+        with raises(RuntimeError):
+            await csp.Parallel(op, op)
+        if not n:
+            handles = await waiting_writers(ch, ("v",))
+        assert await ch.read() == "v" and idle(ch)
+        await join_all(handles)
+        handles = await waiting_readers(ch, n)
+        op = ch.write("w")
+        with raises(RuntimeError):
+            await csp.Parallel(op, op)
+        if not n:
+            handles = await waiting_readers(ch, 1)
+        await ch.write("x")
+        assert await join_all(handles) == ["x"] and idle(ch)
+
+
+async def test_an_operation_that_has_been_awaited_is_refused_by_a_parallel():
+    if not AWAITABLE:
+        skip("an operation is a call there")
+    for ch in (csp.Channel("c"), csp.BufferedChannel("b", 1)):
+        h = csp.Spawn(take(ch.read))
+        write = ch.write("v")
+        await write
+        await join(h)
+        h = csp.Spawn(give(ch.write, "v"))
+        read = ch.read()
+        assert await read == "v"
+        await join(h)
+        for op in (write, read):
+            with raises(RuntimeError):
+                await csp.Parallel(op)
+            assert idle(ch) and not ch.poisoned
 
 
 @csp.process
