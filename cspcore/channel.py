@@ -123,10 +123,13 @@ def unlink(head, offer):
 
 
 def insert_given(head, offer):
-    """Put a given-back value before all writers, among its like by seq; return the new head."""
+    """Put a given-back value before all writers, among its like by seq; return the new head.
+
+    seq goes round, below 2 ** 30: what is less than half of that ahead is later.
+    """
     before = None
     at = head
-    while at is not None and at.op == GIVEN and at.seq < offer.seq:
+    while at is not None and at.op == GIVEN and offer.seq - at.seq & 0x3FFFFFFF < 0x20000000:
         before = at
         at = at.next
     offer.next = at

@@ -36,7 +36,9 @@ class BaseProcess:
             raise AttributeError(name)
         name = getattr(self._f, "__name__", None)
         if name is None:
-            words = str(self._f).split("'")  # MicroPython: <generator object 'name' at 7f..>
+            # MicroPython: <generator object 'name' at 7f..>; Pycom's: <function name at 0x3f..>
+            text = str(self._f)
+            words = text.split(" " if text.startswith("<function ") else "'")
             name = words[1] if len(words) > 2 else "a process"
         return name
 

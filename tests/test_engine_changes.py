@@ -229,11 +229,78 @@ async def test_orders_without_a_wake_go_up_between_two_wakes():
     await waiting(Outcome, p)
     orders = [engine.order() for _ in range(100)]
     p.wake()
+    assert engine.woken() is p
     orders.append(engine.order_of(p))
     orders += [engine.order() for _ in range(100)]
     assert orders == sorted(orders)
     assert len(set(orders)) == len(orders)
-    assert engine.woken() is p
+
+
+async def test_orders_go_round_and_stay_small_ints_of_31_bits():
+    on_micropython()
+    n = 70
+    for before in (3, 20, 66):
+        places = [Place(i) for i in range(n)]
+        for i in range(n):
+            await waiting(KINDS[i % 3 == 1], places[i])
+        await settle()
+        engine._base = (1 << 26) - before
+        orders = []
+        for p in places:
+            p.wake()
+            orders.append(engine.order_of(p))
+            orders += [engine.order(), engine.order()]
+        assert all(0 <= order < 1 << 30 for order in orders)
+        assert orders != sorted(orders)
+        for i in range(len(orders) - 1):
+            assert 0 < orders[i + 1] - orders[i] & 0x3FFFFFFF < 1 << 29
+        await settle()
+        assert 0 <= engine._base < 1 << 26
+
+
+async def test_values_are_given_back_in_order_when_orders_go_round():
+    on_micropython()
+    from uapycsp import Channel, Parallel
+
+    async def reads_beside(cin, never):
+        await Parallel(cin, never)
+
+    for before in range(1, 9):
+        c, d = Channel("c"), Channel("d")
+        loop = asyncio.get_event_loop()
+        tasks = [loop.create_task(reads_beside(c.read, d.read)) for _ in range(5)]
+        await until(lambda: c.queue_len() == 5)
+        await settle()
+        engine._base = (1 << 26) - before
+        for v in range(5):
+            await c.write(v)
+            await settle()
+        for i in (3, 0, 4, 2, 1):
+            tasks[i].cancel()
+            await settle()
+        c.verify()
+        for v in range(5):
+            assert await c.read() == v
+
+
+def test_what_asyncio_loads_late_is_found_where_modules_ask_no_getattr():
+    on_micropython()
+
+    class Module:
+        there = 1
+
+    def late(name):
+        if name != "late":
+            raise AttributeError(name)
+        return 2
+
+    module = Module()
+    setattr(module, "__getattr__", late)  # an attribute like any other, as in Pycom's firmware
+    asyncio, engine.asyncio = engine.asyncio, module
+    try:
+        assert [engine.of_asyncio(name) for name in ("there", "late", "none")] == [1, 2, None]
+    finally:
+        engine.asyncio = asyncio
 
 
 # Rounds of the driver

@@ -32,9 +32,8 @@ VERSIONS = {
 
 # What rests on asyncio of a later version.
 LATER = {
-    "1.18": ("test_virtual", "test_virtual_tasks", "test_other_guards"),
+    "1.18": ("test_virtual", "test_virtual_tasks"),
 }
-LATER_EVENTS = "an event of the stand-in for old asyncio keeps who waits elsewhere"
 OLD_GATHER = "asyncio's own gather, when it is cancelled, cancels one of its tasks here"
 LATER_CLOCK = "virtual time needs asyncio of 1.19"
 LATER_MODULES = "modules ask no __getattr__ of their own here"
@@ -42,13 +41,13 @@ NO_CONNECTIONS = "the stand-in opens no connections"
 UNFIT = {
     "test_a_cancelled_gather_withdraws_its_operations": OLD_GATHER,
     "test_a_cancelled_gather_gives_back_what_was_paired_but_not_run": OLD_GATHER,
-    "test_who_waits_for_an_event_is_cur_task_and_can_be_taken_out": LATER_EVENTS,
     "test_a_stream_may_still_bring_something": NO_CONNECTIONS,
     "test_a_server_serves_several_at_once": NO_CONNECTIONS,
     "test_who_poisons_both_ends_hangs_up": NO_CONNECTIONS,
     "test_a_server_listens_no_more_when_its_channel_has_ended": NO_CONNECTIONS,
     "test_an_open_connection_that_nobody_reads_wakes_nobody": NO_CONNECTIONS,
     "test_a_server_may_still_be_called": NO_CONNECTIONS,
+    "test_a_stream_that_a_task_of_asyncio_waits_for_is_left_to_it": NO_CONNECTIONS,
     "test_a_line_server_may_still_be_called": NO_CONNECTIONS,
     "test_it_has_no_other_names": LATER_MODULES,
     "test_samples_come_at_regular_moments": LATER_CLOCK,

@@ -57,6 +57,18 @@ def test_kept_and_daemon_threads_do_not_hold_up_the_end(name, end, status):
     assert ("ZeroDivisionError" in out + err) == (status == 1)
 
 
+def test_an_exception_in_a_thread_is_told_whatever_module_traceback_is_there(name, tmp_path):
+    # As micropython-lib's, which knows no __traceback__ either.
+    (tmp_path / "traceback.py").write_text("def print_exception(*args, **more):\n    1 / 0\n")
+    script = "import sys\nimport uthreading\n"
+    if name == "micropython":
+        script += "sys.path.insert(0, {!r})\n".format(str(tmp_path))
+    script += "t = uthreading.Thread(target=lambda: {}['lost'])\nt.start()\nt.join()\n"
+    code, out, err, seconds = run(name, script)
+    assert code == 0
+    assert "Exception in thread Thread-1" in err and "KeyError" in err and "line " in err, err
+
+
 @pytest.mark.parametrize("end, status", [("", 0), ("1 / 0", 1)], ids=["normal", "exception"])
 def test_the_end_waits_for_threads_that_are_no_daemons(name, end, status):
     script = """

@@ -51,7 +51,7 @@ async def PinEvents(pin, cout, trigger=None, size=16):
     the level that the pin has is written, so that the last value written is never an old one.
     """
     ring = Ring(size)
-    flag = asyncio.ThreadSafeFlag()
+    flag = engine.of_asyncio("ThreadSafeFlag")()
     if trigger is None:
         trigger = pin.IRQ_FALLING | pin.IRQ_RISING
 
@@ -82,7 +82,7 @@ async def TimerTicks(timer, cout, period_ms):
 
     timer: a machine.Timer; it is started, and stopped at the end.
     """
-    flag = asyncio.ThreadSafeFlag()
+    flag = engine.of_asyncio("ThreadSafeFlag")()
     fired = [0]  # counted by the handler alone
 
     def handler(timer):
@@ -164,7 +164,7 @@ async def StdinLines(cout):
     """Writes the lines of the standard input, bytes; poisons cout at its end."""
     stdin = getattr(sys.stdin, "buffer", sys.stdin)
     if hasattr(engine, "core"):
-        await FromStream(asyncio.StreamReader(stdin), cout)
+        await FromStream(engine.of_asyncio("StreamReader")(stdin), cout)
         return
     stream, end = await engine.reader(stdin)
     try:
@@ -190,7 +190,7 @@ async def LineServer(host, port, cout, backlog=5):
             lines.poison()
             answers.poison()
 
-    server = await asyncio.start_server(connected, host, port, backlog=backlog)
+    server = await engine.of_asyncio("start_server")(connected, host, port, backlog=backlog)
     try:
         await Closed(cout)()
     finally:

@@ -32,7 +32,7 @@ class Alternative(Composed, engine.Parked, Choice):
         self._limit = None  # None or (ms, guard): the Timer that is due first
         self._busy = False
         self.next = None
-        self._done = 0  # selections
+        self._done = 0  # selections, modulo 64
 
     def arm(self, ms, guard):
         if self._limit is None or ms < self._limit[0]:
@@ -90,8 +90,8 @@ class Alternative(Composed, engine.Parked, Choice):
                 self._next = i + 1 if i + 1 < len(self.guards) else 0
             # It may select a thousand times in one of the driver's rounds, if always one is ready:
             # 5x200 takes 32300 instructions a select instead of 44300 for this.
-            self._done += 1
-            if not self._done & 63:
+            self._done = self._done + 1 & 63
+            if not self._done:
                 advance(self)
                 self._asks |= 2  # or who always finds a guard ready would let nobody else run
             # Whom to wake has no name of its own: the generator would take 224 bytes, not 192.

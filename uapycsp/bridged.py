@@ -23,7 +23,7 @@ from upycsp.wait import lock, wake_chain
 CancelledError = engine.CancelledError
 
 _BURST = 64  # operations of one end in a row that need not wait, before the others get a turn
-_STAMPS = 0x1FFFFFFF  # so many pairings are told apart; more would need memory
+_STAMPS = 0x3FFFFFFF  # they go round, as cspcore.channel.insert_given compares them
 
 
 class Bell:

@@ -69,15 +69,16 @@ class _OnFlag(_Watching):
     def __init__(self, flag):
         _Watching.__init__(self)
         self._flag = flag
+        self._name = "state" if hasattr(flag, "state") else "_flag"  # before 1.20
 
     def _is_ready(self):
-        return self._flag.state
+        return getattr(self._flag, self._name)
 
     def _wait(self):
         return outside.readable(self._flag)
 
     def _happened(self, value):
-        self._flag.state = 0
+        setattr(self._flag, self._name, 0)
 
 
 def On(event):
@@ -85,10 +86,9 @@ def On(event):
 
     The event stays set; the flag is cleared if, and only if, the guard is chosen. Value: None.
     """
-    asyncio = engine.asyncio
-    if isinstance(event, asyncio.Event):
+    if isinstance(event, engine.of_asyncio("Event")):
         return _OnEvent(event)
-    if isinstance(event, getattr(asyncio, "ThreadSafeFlag", ())):
+    if isinstance(event, engine.of_asyncio("ThreadSafeFlag") or ()):
         return _OnFlag(event)
     raise TypeError("an asyncio.Event or ThreadSafeFlag is expected")
 

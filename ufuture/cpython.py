@@ -18,7 +18,7 @@ from types import coroutine  # noqa: F401
 
 _order = 0
 _stamped = _stamps = 0  # where `order` gave its last number, and how many there
-_STAMPS = 65536
+_STAMPS = 16  # as in ufuture.micro; the orders differ by less than half of what they span there
 # The tasks to be cancelled as soon as they wait: true for those that are so only if their
 # cancellation still stands then.
 _later = {}
@@ -113,6 +113,11 @@ def wake(parked):
         wait.set_result(None)
 
 
+def of_asyncio(name):
+    """What asyncio has by that name, None if it has not."""
+    return getattr(asyncio, name, None)
+
+
 def woken():
     """What was woken last."""
     return _woken
@@ -154,11 +159,12 @@ def unlimit(parked):
 
 def order():
     """The order, among all wakes, of what is paired now without a wake; no two are the same."""
-    global _stamps, _stamped
-    now = _order
-    _stamps = _stamps + 1 if now == _stamped else 1
-    _stamped = now
-    return now * _STAMPS + _stamps
+    global _order, _stamps, _stamped
+    if _order == _stamped and _stamps == _STAMPS - 1:
+        _order += 1
+    _stamps = _stamps + 1 if _order == _stamped else 1
+    _stamped = _order
+    return _order * _STAMPS + _stamps
 
 
 def order_of(parked):

@@ -55,7 +55,10 @@ StopIteration = StopIteration
 LIMIT = const(64)  # resumes between two looks at asyncio: its switch adds 0.04 us to each
 WATCH_MS = const(500)
 LONGEST_MS = 1 << 28  # of a wait: ticks on an ESP32 can be added up to twice of it
-_STAMPS = const(65536)
+# An order is a place among all wakes times _STAMPS. They go round, for they have to be small ints
+# where these have 31 bits: more would need memory. cspcore.channel.insert_given compares them.
+_STAMPS = const(16)
+_PLACES = const(0x3FFFFFF)
 _ENDS = (Exception, CancelledError)  # made once: there may be no memory for it when it is needed
 
 _ready = []  # what to resume, oldest first
@@ -421,7 +424,7 @@ def _other(parked, nth):
         return task
     task = parked.foreign
     if task is not None:
-        parked.seq = (_base + nth - 1) * _STAMPS
+        parked.seq = (_base + nth - 1 & _PLACES) * _STAMPS
         parked.queued = True
         _push(task)
         task.data = parked
@@ -440,7 +443,7 @@ def _look():
 
 def _drop(n):
     global _base
-    _base += n
+    _base = _base + n & _PLACES
     try:
         del _ready[:n]
     except MemoryError:  # a slice is an object, too
@@ -503,9 +506,17 @@ def unlimit(parked):
 def order():
     """The order, among all wakes, of what is paired now without a wake; no two are the same."""
     global _stamps, _stamped
-    now = _base + len(_ready) - 1
-    _stamps = _stamps + 1 if now == _stamped else 1
-    _stamped = now
+    now = _base + len(_ready) - 1 & _PLACES
+    if now != _stamped:
+        _stamped = now
+        _stamps = 0
+    elif _stamps == _STAMPS - 1:
+        try:
+            names["wake"](_NOBODY)
+        except MemoryError:
+            return now * _STAMPS + _stamps  # once more
+        return order()
+    _stamps += 1
     return now * _STAMPS + _stamps
 
 
@@ -516,7 +527,7 @@ def order_of(parked):
     i = len(_ready) - 1
     while i > 0 and _ready[i] is not parked:
         i -= 1
-    return (_base + i) * _STAMPS
+    return (_base + i & _PLACES) * _STAMPS
 
 
 def start(owned, coro):
@@ -781,6 +792,16 @@ def close(task):
     core.cur_task = None
 
 
+def of_asyncio(name):
+    """What asyncio has by that name, None if it has not; where modules ask no __getattr__, too."""
+    if hasattr(asyncio, name):
+        return getattr(asyncio, name)
+    try:
+        return asyncio.__getattr__(name)
+    except AttributeError:
+        return None
+
+
 # Calls from other threads: they leave what is to be called, and set a flag that asyncio polls.
 _asked = []
 _asked_lock = _thread and _thread.allocate_lock()
@@ -801,7 +822,7 @@ def listen():
     _here = _thread and _thread.get_ident()
     if _thread is not None and (_listener is None or _listener.done()):
         if _flag is None:  # one for all loops: MicroPython dies of a flag that finds no memory
-            _flag = asyncio.ThreadSafeFlag()
+            _flag = of_asyncio("ThreadSafeFlag")()
             _flag.answer = None
         if _driver is None:
             _kick()

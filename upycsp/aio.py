@@ -245,8 +245,8 @@ class Alternative(alternative.Alternative):
     @coroutine
     def select(self, fair=False, ready=None):
         """Wait until a guard is ready; (guard, value). Of several ready ones takes the first."""
-        self._done += 1
-        if not self._done & 63:
+        self._done = self._done + 1 & 63
+        if not self._done:
             advance(self)
         return alternative.Alternative.select(self, fair, ready)
         yield

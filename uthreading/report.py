@@ -6,16 +6,17 @@ from collections import namedtuple
 
 import uthreading
 
-try:
+# A module `traceback` may be on a board, too: micropython-lib has one.
+if hasattr(sys, "print_exception"):
+
+    def _print(exc):
+        sys.print_exception(exc, sys.stderr)
+
+else:
     from traceback import print_exception as _print_exception
 
     def _print(exc):
         _print_exception(type(exc), exc, exc.__traceback__, file=sys.stderr)
-
-except ImportError:
-
-    def _print(exc):
-        sys.print_exception(exc, sys.stderr)
 
 
 ExceptHookArgs = namedtuple("ExceptHookArgs", ("exc_type", "exc_value", "exc_traceback", "thread"))

@@ -7,24 +7,24 @@ from . import core
 
 class Event:
     def __init__(self):
-        self._set = False
-        self._waiting = core.TaskQueue()
+        self.state = False
+        self.waiting = core.TaskQueue()
 
     def is_set(self):
-        return self._set
+        return self.state
 
     def set(self):
-        self._set = True
-        while self._waiting.peek():
-            core._push(core._task_queue, self._waiting._pop())
+        self.state = True
+        while self.waiting.peek():
+            core._push(core._task_queue, self.waiting._pop())
 
     def clear(self):
-        self._set = False
+        self.state = False
 
     async def wait(self):
-        if not self._set:
-            core._push(self._waiting, core.cur_task)
-            core.cur_task.data = self._waiting
+        if not self.state:
+            core._push(self.waiting, core.cur_task)
+            core.cur_task.data = self.waiting
             await _bare()
 
 
@@ -34,19 +34,19 @@ def _bare():
 
 class ThreadSafeFlag(io.IOBase):
     def __init__(self):
-        self._set = 0
+        self._flag = 0
 
     def ioctl(self, request, argument):
-        return self._set * argument if request == 3 else -1  # 3: poll
+        return self._flag * argument if request == 3 else -1  # 3: poll
 
     def set(self):
-        self._set = 1
+        self._flag = 1
 
     async def wait(self):
-        if not self._set:
+        if not self._flag:
             core._io_queue.queue_read(self)
             await _bare()
-        self._set = 0
+        self._flag = 0
 
 
 async def wait_for(aw, seconds):
