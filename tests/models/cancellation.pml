@@ -41,7 +41,7 @@ MAPS cancelled_group | uapycsp/process.py:Parallel.cancelled | woken = not self.
 MAPS group_gives_back | uapycsp/process.py:Parallel.cancelled | give_back(o.channel, o.value, o.seq)
 MAPS write_stands | ufuture/micro.py:Owned.remove | self._resume(_Resumed(task))
 MAPS guard_stands | uapycsp/alternative.py:Alternative.select | engine.cancel_later()
-MAPS group_stands | uapycsp/process.py:Parallel._run | engine.cancel_later()
+MAPS group_stands | uapycsp/process.py:Parallel._run | if not (isinstance(er, CancelledError) and self._all_written()):
 MAPS group_post | cspcore/group.py:Group.post | ch.post(offer)
 */
 
