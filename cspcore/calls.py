@@ -155,6 +155,11 @@ class Calls(BaseChannel):
             r = r.next
         return BaseChannel.resists(self, strength)
 
+    @staticmethod
+    def alone(exception):
+        """What a client raises: others may have got the same."""
+        return exception
+
     def _end_readers(self, chain):
         while self._open is not None:
             chain = self._open.end(chain)
@@ -210,7 +215,7 @@ class AwaitedCallEnd(BaseCallEnd):
         await self._write(request)
         v = await ch.read_end(request)()
         if request.failed:
-            raise v
+            raise ch.alone(v)
         return v
 
 

@@ -90,6 +90,36 @@ uthreading.Thread(target=late).start()
     assert code == status and out.endswith("all done\n"), out + err
 
 
+def test_the_end_asks_no_subclass_how_it_joins_or_what_is_equal(name):
+    script = """
+import uthreading
+from uthreading import kept
+
+class Odd(uthreading.Thread):
+    def join(self, how):
+        raise ValueError(how)
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 1
+
+def work(ms):
+    kept.sleep_ms(ms)
+    print("done", ms)
+
+threads = [Odd(target=work, args=(ms,)) for ms in (300, 1)]
+for t in threads:
+    t.start()
+while threads[1].is_alive():
+    kept.sleep_ms(1)
+print([t is threads[0] for t in uthreading.enumerate() if t is not uthreading.main_thread()])
+"""
+    code, out, err, _ = run(name, script)
+    assert (code, out) == (0, "done 1\n[True]\ndone 300\n"), out + err
+
+
 def test_a_thread_that_joins_the_main_thread_sees_its_end(name):
     script = """
 import uthreading

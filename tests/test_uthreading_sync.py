@@ -3,6 +3,17 @@
 import sys
 from _thread import allocate_lock
 
+try:
+    from time import ticks_diff, ticks_us
+except ImportError:
+    from time import monotonic_ns
+
+    def ticks_us():
+        return monotonic_ns() // 1000
+
+    def ticks_diff(a, b):
+        return a - b
+
 import uthreading
 from uthreading import clock, kept
 
@@ -384,6 +395,51 @@ def test_wait_for_a_predicate():
             assert takes(40, c.wait_for, lambda: 0, 0.04) == 0
             assert c.wait_for(lambda: "", timeout=0) == ""
         crew.join()
+
+
+def test_wait_for_lets_go_of_the_lock_also_when_it_is_not_to_wait():
+    for module in MODULES:
+        c = module.Condition()
+        box = []
+
+        def sets(i):
+            with c:
+                box.append(i)
+                c.notify()
+
+        with c:
+            crew = Crew(module, 1, sets)
+            while not c.wait_for(lambda: box, 0):
+                pass
+        crew.join()
+        raises(RuntimeError, lambda: c.wait_for(lambda: False, 0))
+
+
+def test_wait_for_is_not_early_when_it_is_notified_in_vain():
+    for module in MODULES:
+        c = module.Condition()
+        ends = []
+
+        def notifies(i):
+            while not ends:
+                with c:
+                    c.notify_all()
+
+        crew = Crew(module, 1, notifies)
+        with c:
+            for _ in range(20):
+                assert takes_us(10000, c.wait_for, lambda: False, 0.01) is False
+        ends.append(True)
+        crew.join()
+
+
+def takes_us(us, f, *args):
+    """f's value; asserts that it took at least us microseconds."""
+    start = ticks_us()
+    value = f(*args)
+    took = ticks_diff(ticks_us(), start)
+    assert took >= us, "{} us instead of {}".format(took, us)
+    return value
 
 
 def test_wait_for_counts_its_timeout_once():

@@ -54,6 +54,10 @@ class _Wait(asyncio.Future):
             return super().cancel(msg)
         self.parked = None
         unlimit(parked)
+        # Who has ended before this has done so, though the loop is yet to tell: see Owned.
+        for x in [*getattr(parked, "members", ()), *getattr(parked, "children", ())]:
+            if isinstance(x, Owned) and x.task is not None and x.task.done():
+                x._done(x.task)
         parked.cancelled()
         # False if it was woken before: the task then has the error thrown at its next step.
         return super().cancel(msg)
@@ -73,11 +77,16 @@ class Owned(Parked):
     """The record of a task that this library started. Subclasses define `ended`."""
 
     task = None
+    told = False
 
     def ended(self, value, exception):
         """The coroutine has returned value, or raised exception."""
 
     def _done(self, task):
+        # The loop calls it a turn after the end; who is cancelled in that turn, before.
+        if self.told:
+            return
+        self.told = True
         value = exception = None
         try:
             if task.cancelled():
@@ -621,10 +630,13 @@ class Watch:
         wait.start(self._ready)
 
     def _ready(self, *future):
-        self.stop()
-        self._call()
+        call = self._call
+        if call is not None:  # else the loop was to call this when it was stopped
+            self.stop()
+            call()
 
     def stop(self):
+        self._call = None
         self._wait.stop()
 
 

@@ -58,5 +58,5 @@ class Ended(Guard):
     def wake(self):
         """The process has ended. Not under lock."""
         alt = self._alt
-        if alt is not None:
-            alt.schedule(self)
+        if alt is not None and alt.schedule(self):
+            self._handle._untold = False

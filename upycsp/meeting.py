@@ -11,6 +11,8 @@
     y = ch.call(7)
 """
 
+import sys
+
 from upycsp import process as _load  # noqa: F401
 from cspcore import life as _life  # noqa: F401 - now, for later it would be under the lock
 from cspcore import calls, meeting
@@ -23,6 +25,7 @@ class Here:
     read_end = AnyReadEnd
     write_end = AnyWriteEnd
     nothing = None
+    alone = staticmethod(sys.modules["upycsp.process"].alone)
 
     @staticmethod
     def wake(party):
@@ -66,7 +69,7 @@ class _CallEnd(calls.BaseCallEnd):
         self._write(request)
         v = ch.read_end(request)()
         if request.failed:
-            raise v
+            raise ch.alone(v)
         return v
 
 

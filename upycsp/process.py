@@ -235,6 +235,14 @@ def _copy_of(er):
         return RuntimeError(er)
 
 
+def alone(er):
+    """What a thread may raise while others raise er: where that races a copy, if it has one."""
+    if not _RACES:
+        return er
+    copy = _copy_of(er)
+    return copy if isinstance(copy, type(er)) else er
+
+
 def _unlink(p):
     p._older._newer = p._newer
     p._newer._older = p._older

@@ -59,20 +59,22 @@ class Condition:
 
     def wait_for(self, predicate, timeout=None):
         """Waits until predicate() is true; returns its last value."""
-        left = None if timeout is None else clock.to_ms(timeout)
+        # The tick that is under way does not count. As in threading it waits once at least.
+        left = None if timeout is None else clock.to_ms(timeout) + (timeout > 0)
         before = clock.ticks_ms()
         result = predicate()
         while not result:
             if left is None:
                 self.wait()
-            else:
-                now = clock.ticks_ms()
-                left -= clock.ticks_diff(now, before)
-                before = now
-                if left <= 0:
-                    break
-                self.wait(min(left, clock.FAR_MS) / 1000)
+                result = predicate()
+                continue
+            self.wait(min(left, clock.FAR_MS) / 1000)
             result = predicate()
+            now = clock.ticks_ms()
+            left -= clock.ticks_diff(now, before)
+            before = now
+            if left <= 0:
+                break
         return result
 
     def notify(self, n=1):

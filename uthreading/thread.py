@@ -70,7 +70,7 @@ class Thread:
             kept.start(self._body, self._ended)
         except BaseException:
             with kept.lock:
-                alive.remove(self)
+                _unlist(self)
                 self._phase = _NEW
                 waiters = self._joiners.grant_all()
             open_all(waiters)
@@ -146,14 +146,21 @@ class Thread:
     def _ended(self):
         with kept.lock:
             self._phase = _ENDED
-            if self in alive:
-                alive.remove(self)
+            _unlist(self)
             begun = self._begun
             self._begun = None
             waiters = self._joiners.grant_all()
         if begun is not None:
             begun.release()  # there was no memory to begin
         open_all(waiters)
+
+
+# Under lock. A subclass may say that its threads are equal, so not by `remove`.
+def _unlist(thread):
+    for i in range(len(alive)):
+        if alive[i] is thread:
+            alive.pop(i)
+            return
 
 
 # Stands for a thread that runs and is none of ours: the main one, a kept job, a foreign thread.
@@ -259,7 +266,7 @@ def _join_all():
             waited_for = [t for t in alive if not t._daemon]
         if not waited_for:
             return
-        waited_for[0].join()
+        Thread.join(waited_for[0])  # not what a subclass makes of it
 
 
 _main = _Running("MainThread", False, kept.main_ident)

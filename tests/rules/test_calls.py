@@ -1,5 +1,7 @@
 """Call channels: each call is answered once, by one server, or its client learns why not."""
 
+import sys
+
 import csp
 from cspcore.channel import DEAD
 
@@ -254,6 +256,36 @@ async def test_a_request_may_fail():
     with raises(KeyError):
         await ch.call()
     await join(h)
+
+
+class Refused(Exception):
+    pass
+
+
+@csp.process
+async def calls_in_vain(call):
+    try:
+        await call(1)
+    except Refused as e:
+        return e
+
+
+async def test_one_exception_may_answer_several_calls():
+    # Two threads that raise one object break an interpreter without a GIL.
+    ch = CallChannel()
+    clients = [csp.Spawn(calls_in_vain(ch.call)) for _ in range(4)]
+    requests = []
+    for _ in range(4):
+        requests.append(await ch.serve.accept())
+    error = Refused("no", 5)
+    for request in requests:
+        request.fail(error)
+    raised = await join_all(clients)
+    assert all(type(e) is Refused and e.args == ("no", 5) for e in raised)
+    if LIB == "upycsp" and sys.implementation.name == "micropython":
+        kinds = sys.modules["upycsp.process"]
+        distinct = [e for i, e in enumerate(raised) if e is not error and e not in raised[:i]]
+        assert len(distinct) == 4 or not kinds._RACES
 
 
 async def test_a_request_may_be_served():
