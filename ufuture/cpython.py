@@ -55,7 +55,7 @@ class _Wait(asyncio.Future):
         self.parked = None
         unlimit(parked)
         # Who has ended before this has done so, though the loop is yet to tell: see Owned.
-        for x in [*getattr(parked, "members", ()), *getattr(parked, "children", ())]:
+        for x in list(getattr(parked, "members", ())) + list(getattr(parked, "children", ())):
             if isinstance(x, Owned) and x.task is not None and x.task.done():
                 x._done(x.task)
         parked.cancelled()
