@@ -52,8 +52,8 @@ FAULTS = {
     "the end of a process is not told": (
         "ended",
         "upycsp.guards",
-        "            alt.schedule(self)\n",
-        "            pass\n",
+        "        if alt is not None and alt.schedule(self):\n",
+        "        if False:\n",
     ),
     "a guard that is hidden takes part": (
         "masked",
