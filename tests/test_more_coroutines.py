@@ -863,20 +863,21 @@ def test_a_failure_that_somebody_waited_for_in_vain_is_raised_by_the_run():
     run(gives_up(False))
 
 
+@process
+async def cancels(cin, handles):
+    # Poisoned, it goes on after those who wait for its writer have been woken, and before they do.
+    try:
+        await cin()
+    except PoisonException:
+        for h in handles:
+            h.cancel()
+
+
 def test_a_failure_whose_waiters_were_cancelled_when_they_had_been_woken_is_raised_by_the_run():
     @process
     async def fails(cin, cout):
         await cin()
         raise Oops
-
-    @process
-    async def cancels(cin, handles):
-        # Poisoned, it goes on after those who wait have been woken, and before they do.
-        try:
-            await cin()
-        except PoisonException:
-            for h in handles:
-                h.cancel()
 
     @process
     async def waits(h, told):
@@ -951,14 +952,6 @@ async def test_who_is_cancelled_after_what_it_waits_for_has_failed_meets_both():
         for h in handles:
             h.cancel()
         raise Oops
-
-    @process
-    async def cancels(cin, handles):
-        try:
-            await cin()
-        except PoisonException:
-            for h in handles:
-                h.cancel()
 
     async def goes_on(waits_for, log):
         try:
