@@ -291,6 +291,18 @@ def test_several_threads_may_begin_their_first_runs_at_the_same_time(tmp_path, l
 
 # Several threads use what none of them has loaded, in a heap that has room to load all early.
 _NOT_LOADED = {
+    "names of upycsp, by threads of _thread": """
+import upycsp
+from _thread import start_new_thread
+
+def start(f):
+    start_new_thread(f, ())
+
+def get(name):
+    getattr(upycsp, name)
+
+NAMES = "Channel Alternative process BufferedChannel Timer At Closed".split()
+""",
     "names of upycsp": """
 import upycsp
 from uthreading import Thread
@@ -362,6 +374,27 @@ print(ended)
     for _ in range(4):
         found = run("micropython", str(script), limit=60)
         assert found == (0, "['well', 'well', 'well', 'well']\n", "")
+
+
+def test_what_is_imported_is_loaded_whole_before_the_first_thread_starts(tmp_path):
+    script = tmp_path / "first.py"
+    script.write_text("""
+import sys
+sys.path.insert(0, {!r})
+import upycsp
+from uthreading import Thread
+
+found = []
+
+def looks():
+    found.append("upycsp.closing" in sys.modules and "upycsp.watch" in sys.modules)
+
+t = Thread(target=looks)
+t.start()
+t.join()
+print(found)
+""".format(str(ROOT)))
+    assert run("micropython", str(script), limit=60) == (0, "[True]\n", "")
 
 
 _MAIN_THREAD = """

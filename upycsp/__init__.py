@@ -40,6 +40,7 @@ _MODULES = (
 
 
 _first = _thread.allocate_lock()
+_alone = None  # uthreading.alone, once a name was used
 
 
 def every():
@@ -52,9 +53,18 @@ def __getattr__(name):
         return True
     if name == "__all__":
         return every() + ["plugnplay"]
-    with _first:
+    if _alone is None:
+        with _first:
+            _begin()
+    return _alone(_find, name)
+
+
+def _begin():
+    global _alone
+    if _alone is None:  # once: a second import would look for modules beside who loads some
         from uthreading import alone
-    return alone(_find, name)
+
+        _alone = alone
 
 
 def _find(name):

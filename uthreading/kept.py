@@ -229,6 +229,8 @@ def _grow(fn, after):
     global _count, _unloaded
     if _unloaded:
         uthreading.alone(uthreading._load_all)
+        # If it was imported and none of its names used, it is asked now to be among the loaders.
+        getattr(sys.modules.get("upycsp"), "wait", None)
         for load in loaders:
             load()
         _unloaded = False
