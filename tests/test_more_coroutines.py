@@ -26,7 +26,7 @@ from uapycsp import (
     process,
     run,
 )
-from ufuture import loop
+from ufuture import Future, loop
 from ufuture.loop import engine
 
 
@@ -976,6 +976,86 @@ async def test_who_is_cancelled_after_what_it_waits_for_has_failed_meets_both():
                 await h
             await other
             assert "went on" not in log, (i, itself)
+
+
+async def test_a_failure_before_a_cancellation_comes_through_all_that_is_around_it():
+    from ufuture import TimeoutError, gather, wait_for_ms
+
+    @process
+    async def fails(f):
+        await f
+        raise Oops
+
+    @process
+    async def stage(depth, f):
+        if depth:
+            await Parallel(stage(depth - 1, f), sleeps())
+        else:
+            await Parallel(fails(f), sleeps())
+
+    @process
+    async def sleeps():
+        await sleep_ms(60000)
+
+    def shapes(f):
+        return (stage(2, f), Parallel(stage(1, f), stage(0, Future())), Sequence(stage(1, f)),
+                gather(fails(f), sleeps()), gather(stage(1, f), sleeps()))
+
+    async def goes_on(waits_for, log):
+        try:
+            await waits_for
+        except Oops:
+            log.append("failed")
+        await sleep_ms(1)
+        log.append("went on")
+
+    for i in range(5):
+        f, log = Future(), []
+        h = Spawn(goes_on(shapes(f)[i], log))
+        await settle()
+        f.set_result(None)
+        await settle()
+        assert not h.done()
+        h.cancel()
+        with raises(CancelledError):
+            await h
+        assert log == ["failed"], i
+        f = Future()
+        f.set_result(None)
+        with raises(Oops):
+            await wait_for_ms(shapes(f)[i], 20)
+        with raises(TimeoutError):
+            await wait_for_ms(shapes(Future())[i], 5)
+
+
+async def test_who_is_cancelled_in_the_turn_in_which_what_it_waits_for_fails_meets_the_failure():
+    @process
+    async def fails(f):
+        await f
+        raise Oops
+
+    for turns in range(6):
+        f, log = Future(), []
+
+        async def waits():
+            try:
+                await Parallel(fails(f))
+            except Oops:
+                log.append("failed")
+                raise
+            except CancelledError:
+                log.append("cancelled")
+                raise
+
+        h = Spawn(waits())
+        await settle()
+        f.set_result(None)
+        for _ in range(turns):
+            await sleep_ms(0)
+        h.cancel()
+        with raises(Oops if turns else CancelledError):
+            await h
+        assert log == ["failed" if turns else "cancelled"], turns
 
 
 def test_what_an_asyncio_run_left_behind_does_not_hide_a_deadlock():

@@ -919,6 +919,54 @@ def test_a_failure_that_somebody_waits_for_is_told_once():
     assert run(joins()) == "done"
 
 
+def test_a_failure_outside_of_a_run_that_a_choice_has_met_is_told_once():
+    @process
+    def fails_later(cin):
+        cin()
+        raise Oops
+
+    told = []
+    with replaced(uthreading, "excepthook", told.append):
+        for meets in (lambda h: h.join(), lambda h: Alternative(upycsp.guards.Ended(h)).select()):
+            a = Channel("a")
+            h = Spawn(fails_later(a.read))
+            t, _ = starts(lambda: (until(lambda: h._waiting is not None), a.write(1)))
+            raises(Oops, meets, h)
+            t.join()
+            until(h.done)
+    assert told == []
+
+
+def test_want_of_memory_in_a_function_reaches_all_whose_calls_it_answers():
+    @process
+    def serves(serve):
+        while True:
+            serve(takes_too_much)
+
+    def takes_too_much():
+        raise MemoryError
+
+    @process
+    def calls(ch, ended, n):
+        met = 0
+        for _ in range(n):
+            try:
+                ch.call()
+            except MemoryError:
+                met += 1
+        with count:
+            ended.append(met)
+        if len(ended) == 4:
+            ch.poison()
+
+    count = allocate_lock()
+    for _ in range(5):
+        ch = upycsp.meeting.CallChannel("c")
+        ended = []
+        run(*([calls(ch, ended, 100) for _ in range(4)] + [serves(ch.serve) for _ in range(2)]))
+        assert ended == [100] * 4
+
+
 def test_a_deadlock_is_found_after_the_watchdog_s_thread_has_ended():
     for name in ("first", "second"):
         assert run(returns(1)) == 1

@@ -12,7 +12,7 @@
 
 import sys
 
-from ufuture.loop import cancel, engine
+from ufuture.loop import cancel, engine, is_older, note_older
 from cspcore.channel import POISON, READ, TAKEN, WRITE, const, forget, unlink
 from cspcore.channel import Offer as BaseOffer
 from cspcore.choice import End, WriteGuard
@@ -331,6 +331,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 self._close()
                 if cancelled and not isinstance(er, CancelledError):
                     engine.cancel_later()  # it was cancelled after a member had failed
+                    note_older(er)
                 raise er
             engine.cancel_later()
         results = [m.value if type(m) is Process else self._result(m) for m in self.members]
@@ -421,7 +422,11 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 
     def member_ended(self, p):
         if p.op >= FAILED:
-            self.fail(p.exception())
+            er = p.exception()
+            if is_older(er) and (self.exception is _DROPPED
+                                 or isinstance(self.exception, CancelledError)):
+                self.exception = None
+            self.fail(er)
         self.left -= 1
         if not self.left and self._waits:
             engine.wake(self._me)
@@ -515,6 +520,7 @@ def run(*processes, clock=None):
         if not alive.is_empty() and hasattr(engine, "drop_all"):
             _drop_all()
         _root = _all_ended = None
+        note_older(None)
         _forget_stay()
         forget()
         alive.clear()

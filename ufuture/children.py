@@ -3,7 +3,7 @@
     first, second = await gather(cin(), other())
 """
 
-from ufuture.loop import cancel, engine
+from ufuture.loop import cancel, engine, is_older, note_older
 
 CancelledError = engine.CancelledError
 
@@ -28,13 +28,14 @@ class Children(engine.Parked):
     """Tasks that one task, the parent, starts and waits for.
 
     `left` counts those that have not ended; `exception` is the one that was first in time. A
-    parent that is cancelled while it waits cancels its children in the same moment.
+    parent that is cancelled while it waits cancels its children in the same moment; `before` is
+    what `exception` was then, or False.
     """
 
     def __init__(self):
         self.children = []
         self.left = 0
-        self.exception = None
+        self.exception = self.before = None
         self._waits = False  # the parent waits and is to be woken when all have ended
 
     def start(self, coro):
@@ -93,8 +94,11 @@ class Children(engine.Parked):
 
     def child_ended(self, child):
         er = child.exception
-        if er is not None and self.exception is None:
-            self.exception = er
+        if er is not None:
+            if self.exception is None:
+                self.exception = er
+            if self.before is False and is_older(er):
+                self.before = er
         self.left -= 1
         if self.left or not self._waits:
             return
@@ -107,6 +111,8 @@ class Children(engine.Parked):
     def cancelled(self):
         # The engine: the parent is being cancelled.
         self._waits = False
+        if self.before is None:
+            self.before = False if self.exception is None else self.exception
         self.cancel()
         return True  # it may have been woken
 
@@ -116,9 +122,10 @@ def gather(*aws, return_exceptions=False):
 
     Starts them when it is awaited, and always waits for all of them. Then raises the exception
     that was first in time, or with return_exceptions puts each in its place in the list. When it
-    is cancelled, it cancels them and waits; if all of them complete nevertheless, that is the
-    outcome and the cancellation is raised at the task's next await that suspends. One awaitable
-    given twice runs once. Takes coroutines, tasks, futures, un-awaited operations, processes.
+    is cancelled, it cancels them and waits; if one had failed before, or all of them complete
+    nevertheless, that is the outcome and the cancellation is raised at the task's next await that
+    suspends. One awaitable given twice runs once. Takes coroutines, tasks, futures, un-awaited
+    operations, processes.
     """
     coros = {}
     for aw in aws:
@@ -142,10 +149,14 @@ async def _gather(aws, coros, return_exceptions):
         raise
     cancelled = await group.wait()
     if cancelled is not None:
+        failed = isinstance(group.before, BaseException) and not gives_way(group.before)
         for child in group.children:
-            if gives_way(child.exception):
+            if not failed and gives_way(child.exception):
                 raise cancelled
         engine.cancel_later()
+        if failed:
+            note_older(group.before)
+            raise group.before
     if return_exceptions:
         return [_outcome(children[id(aw)]) for aw in aws]
     if group.exception is not None:

@@ -406,3 +406,43 @@ def test_poison_and_failure_leave_nothing_outside():
         assert not waiting(event)
 
     csp.run(main())
+
+
+@csp.process
+async def waits_for_value(ch, event):
+    return (await csp.Alternative(ch.read, On(event)).select())[1]
+
+
+def test_an_event_that_is_set_in_the_turn_in_which_another_guard_was_chosen():
+    told = []
+
+    async def main():
+        if not MICROPYTHON:
+            asyncio.get_running_loop().set_exception_handler(lambda *args: told.append(args))
+        for before in (False, True):
+            event, ch = asyncio.Event(), csp.Channel("c")
+            h = csp.Spawn(waits_for_value(ch, event))
+            await settle()
+            if before:
+                event.set()
+            await ch.write(1)
+            event.set()
+            await settle()
+            assert await join(h) == 1
+            assert not waiting(event)
+        # And one that is cleared again before anything else runs is not told to the next choice.
+        event, ch = asyncio.Event(), csp.Channel("c")
+        alt = csp.Alternative(ch.read, On(event))
+        h = csp.Spawn(choose_of(alt))
+        await settle()
+        await ch.write(2)
+        event.set()
+        event.clear()
+        assert (await join(h))[1] == 2
+        h = csp.Spawn(choose_of(alt))
+        await settle()
+        await ch.write(3)
+        assert (await join(h))[1] == 3
+
+    csp.run(main())
+    assert not told
