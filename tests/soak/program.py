@@ -141,7 +141,7 @@ class Monitor:
 def do_wrong(monitor):
     monitor.leak.append(None)
     if FAULT == "leak":
-        monitor.leak.append(bytearray(100000))
+        monitor.leak.append(bytearray(250000))
     elif FAULT == "threads":
         for _ in range(4):
             uthreading.Thread(target=upycsp.Channel("c", external=True).read, daemon=True).start()
