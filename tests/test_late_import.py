@@ -397,6 +397,83 @@ print(found)
     assert run("micropython", str(script), limit=60) == (0, "[True]\n", "")
 
 
+# A dictionary that grows while the heap is locked raises MemoryError: so it is seen whether names
+# that threads read have room for what is loaded beside them.
+_ROOM = """
+import sys
+sys.path.insert(0, {root!r})
+import micropython
+import upycsp
+import uthreading
+{threads}
+import __main__
+
+def fits(names, new):
+    new = [name for name in new if name not in names]
+    micropython.heap_lock()
+    try:
+        for name in new:
+            names[name] = None
+        return True
+    except MemoryError:
+        return False
+    finally:
+        micropython.heap_unlock()
+        for name in new:
+            names.pop(name, None)
+
+of_upycsp = upycsp.every() + upycsp._names._MODULES.split()
+of_uthreading = list(uthreading._attrs) + list(uthreading._attrs.values()) + ["clock", "waiting"]
+modules = ["upycsp." + name for name in upycsp._names._MODULES.split()]
+more = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r"]
+print(fits(upycsp.__dict__, of_upycsp), fits(uthreading.__dict__, of_uthreading),
+      fits(sys.modules, modules), fits(__main__.__dict__, more))
+"""
+
+
+@pytest.mark.parametrize("heap", ("600K", "8M"))  # smaller ones have no room for more
+@pytest.mark.parametrize("threads", (
+    "upycsp.run(upycsp.process(lambda: None)())",
+    "from uthreading import Thread\nt = Thread(target=print, args=('',))\nt.start()\nt.join()"))
+def test_what_threads_read_has_room_for_what_is_loaded_beside_them(tmp_path, heap, threads):
+    script = tmp_path / "room.py"
+    script.write_text(_ROOM.format(root=str(ROOT), threads=threads))
+    status, output, errors = run("micropython", str(script), heap=heap, limit=60)
+    assert (status, output.split()) == (0, ["True"] * 4), output + errors
+
+
+def test_names_are_found_while_another_thread_loads_some(tmp_path):
+    script = tmp_path / "found.py"
+    script.write_text("""
+import sys
+sys.path.insert(0, {!r})
+import upycsp
+
+looking = [True, False]
+
+@upycsp.process
+def looks():
+    while looking[0]:
+        looking[1] = True
+        upycsp.Parallel, upycsp.Sequence, upycsp.Spawn, upycsp.every
+
+@upycsp.process
+def loads():
+    while not looking[1]:
+        pass
+    try:
+        for name in upycsp._names._MODULES.split():
+            getattr(upycsp, name)
+    finally:
+        looking[0] = False
+
+upycsp.run(looks(), loads())
+print(upycsp.plugnplay.Identity is not None)
+""".format(str(ROOT)))
+    for _ in range(4):
+        assert run("micropython", str(script), limit=60) == (0, "True\n", "")
+
+
 _MAIN_THREAD = """
 import sys, time
 sys.path.insert(0, {root!r})

@@ -206,19 +206,20 @@ def until_asleep(pid):
         time.sleep(0.3)
 
 
-def test_importing_the_package_is_cheap(name):
+@pytest.mark.parametrize("package", ("uthreading", "upycsp", "uapycsp"))
+def test_importing_a_package_is_cheap(name, package):
     if name == "cpython":
-        script = "import sys, uthreading\nprint('uthreading.kept' in sys.modules)"
+        script = "import sys, {}\nprint('uthreading.kept' in sys.modules)".format(package)
         assert run(name, script)[1] == "False\n"
         return
     script = """
 import gc
 gc.collect()
 before = gc.mem_alloc()
-import uthreading
+import {}
 gc.collect()
 print(gc.mem_alloc() - before)
-"""
+""".format(package)
     code, out, err, _ = run(name, script)
     assert code == 0 and int(out) < 3072, out + err
 

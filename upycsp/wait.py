@@ -8,6 +8,7 @@ an offer is WAITING until it is queued to write or its read is paired; its threa
 A thread that is interrupted when it was chosen already leaves its offer, and gets another.
 """
 
+import gc
 import sys
 from _thread import allocate_lock, get_ident
 
@@ -152,6 +153,8 @@ def wake_chain(party):
 
 def load(module):
     """Load a module that is loaded late, by whichever thread needs it first."""
+    if not kept.loads_early:
+        gc.collect()  # else what earlier compilations left is in the way: 30 KB more are needed
     return alone(__import__, module, None, None, ("*",))
 
 

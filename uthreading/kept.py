@@ -43,6 +43,26 @@ _start_new_thread = _thread.start_new_thread
 loads_early = sys.platform != "esp32" and (_CPYTHON or gc.mem_free() + gc.mem_alloc() >= 0x80000)
 _unloaded = loads_early
 loaders = []  # what else is to be called then
+# So many may a program add yet while its threads use those that there are.
+_GLOBALS = 32
+_MODULES = 64
+
+
+def room(names, n):
+    """Make room for n more names in a dictionary, where there is no GIL.
+
+    One that grows loses all of its names for a moment; whoever looks for one then does not find
+    it. So a dictionary that other threads read must not grow, and need not if it has room.
+    """
+    if not _CPYTHON and sys.platform != "esp32":
+        for i in range(n):
+            names[i] = None
+        for i in range(n):
+            del names[i]
+
+
+if loads_early:
+    room(getattr(uthreading, "__dict__", {}), len(uthreading._attrs) + 10)  # modules, too
 
 # A main thread blocked on a lock cannot be interrupted on a board: there it polls.
 _main_polls = not _CPYTHON and sys.platform not in ("linux", "darwin", "win32")
@@ -224,16 +244,25 @@ def _take_fitting():
     return w
 
 
-# Starts a thread whose first job is fn. The stack size is a global of `_thread`: `lock` is held.
-def _grow(fn, after):
-    global _count, _unloaded
+# Once, and by one thread: others may add names, too, as soon as there are any.
+def _load_all():
+    global _unloaded
     if _unloaded:
-        uthreading.alone(uthreading._load_all)
+        room(getattr(__import__("__main__"), "__dict__", {}), _GLOBALS)
+        room(sys.modules, _MODULES)
+        uthreading._load_all()
         # If it was imported and none of its names used, it is asked now to be among the loaders.
         getattr(sys.modules.get("upycsp"), "wait", None)
         for load in loaders:
             load()
         _unloaded = False
+
+
+# Starts a thread whose first job is fn. The stack size is a global of `_thread`: `lock` is held.
+def _grow(fn, after):
+    global _count
+    if _unloaded:
+        uthreading.alone(_load_all)
     failed = False
     with lock:
         try:
