@@ -47,7 +47,7 @@ MEGABYTES = 2048
 SECONDS = 600
 # Compiling takes longer than most of the searches in bounded size.
 KEPT = ROOT / "build" / "models"
-MOST_KEPT = 200
+MOST_KEPT = 1000
 KEYS = ("MODEL", "RULE", "FULL", "BOUNDED", "FAULT", "MAPS")
 
 
