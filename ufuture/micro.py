@@ -101,8 +101,8 @@ class Parked:
     """Something that a task waits on, through `park` and `wake`. Subclasses define `cancelled`."""
 
     # The task that waits, in one of these three; None in all: nobody, skip.
-    task = None  # of an Owned that serves as `me`: what the driver resumes fastest
-    aside = None  # of another Owned
+    task = None  # of this object, an Owned that serves as `me`: what the driver resumes fastest
+    aside = None  # of another Owned, or one that does not serve
     foreign = None  # not started here: asyncio has to resume it
     queued = False  # it is in asyncio's queue: woken and foreign, or with a time limit
     seq = 0  # order of the wake of a foreign task
@@ -257,8 +257,6 @@ def park(parked):
         # What waking it stores stands here already: it may not need memory then.
         parked.queued = False
         parked.seq = 0
-    elif state.serves:
-        parked.task = task
     else:
         if parked.task is not None:
             parked.task = None
@@ -348,18 +346,17 @@ def _drive():
                     for parked in _ready:  # sees what is appended while it runs
                         left -= 1
                         task = parked.task
-                        if task is None:
-                            me = _NOBODY
-                            task = _other(parked, kept - left)
-                            if task is None:
-                                if left <= 0:
-                                    break
-                                continue
+                        if task is not None:
+                            mine["me"] = parked
+                            modules.cur_task = task
+                            task.coro.send(None)  # its data is parked, as it is if it waits again
                         else:
-                            mine["me"] = me = task.state
-                        modules.cur_task = task
-                        if task.coro.send(None) is me:
-                            task.data = me
+                            task = _other(parked, kept - left, mine)
+                            if task is not None:
+                                modules.cur_task = task
+                                parked = task.state
+                                if task.coro.send(None) is parked:
+                                    task.data = parked
                         if left <= 0:
                             break
                     break
@@ -377,7 +374,7 @@ def _drive():
             # CommsTime takes 11400 instructions a communication instead of 15300 for it, in 2 MB.
             advance(left)
             left = kept = LIMIT
-            task = me = parked = None  # a parked driver keeps nothing alive
+            task = parked = None  # a parked driver keeps nothing alive
             if _resumed or _ready and _ready[0].victim is not None:
                 continue  # before asyncio's tasks can meet what it waits on, or asyncio the task
             if not _ready and not _cancels:
@@ -415,13 +412,16 @@ def _kick_another():
             pass
 
 
-def _other(parked, nth):
-    # What stands in _ready and is not for an owned task that serves. Returns a task to resume.
-    names["me"] = None
+def _other(parked, nth, mine):
+    # What stands in _ready and is no owned task that waits on itself. Returns a task to resume.
+    # mine: the driver's `names`, which are others in a round in which a module was bound.
     task = parked.aside
     if task is not None:
         task.data = None
+        state = task.state
+        mine["me"] = state if state and state.serves else None  # False: it has ended
         return task
+    mine["me"] = None
     task = parked.foreign
     if task is not None:
         parked.seq = (_base + nth - 1 & _PLACES) * _STAMPS
@@ -628,7 +628,9 @@ def unpark():
         if parked.queued:
             core._task_queue.remove(task)
             parked.queued = False
-        task.data = None
+        state = task.state
+        # What the driver resumes and serves has its state there, to wait on it next.
+        task.data = state if isinstance(state, Owned) and state.serves else None
         parked.task = parked.aside = parked.foreign = None
     return parked
 

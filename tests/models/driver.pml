@@ -29,7 +29,7 @@ MAPS kick | ufuture/micro.py:_kick | _push(_driver)
 MAPS kick_timed | ufuture/micro.py:_kick | core._task_queue.remove(_driver)
 MAPS cancel_first | ufuture/micro.py:_drive | _cancels.pop(0).cancel()
 MAPS next_ready | ufuture/micro.py:_drive | for parked in _ready:  # sees what is appended while it runs
-MAPS resume | ufuture/micro.py:_drive | if task.coro.send(None) is me:
+MAPS resume | ufuture/micro.py:_drive | task.coro.send(None)  # its data is parked
 MAPS other_foreign | ufuture/micro.py:_other | parked.queued = True
 MAPS other_later | ufuture/micro.py:_other | parked.victim.cancel()
 MAPS drop | ufuture/micro.py:_drive | advance(left)
