@@ -17,16 +17,19 @@ from cspcore.channel import (  # noqa: F401
     WAITING,
     WRITE,
     BaseChannel,
+    const,
     link,
     poison_channel,
 )
-from cspcore.choice import End, WriteGuard, title
+from cspcore.choice import End, PendingWrite, title
 from uapycsp.wait import NOTHING, coroutine, wait_in_queue, wake_chain
 
 # The engine keeps two names here up to date: `me`, which is the running process if it can serve as
 # the offer it waits on, and `wake`.
 me = wake = None
 engine.bind(globals())
+_READ = const(0)  # as cspcore's READ and WRITE, without looking them up in each operation
+_WRITE = const(1)
 # The operation of a Parallel that takes its first step: it has to learn from which channel it has
 # read. From whoever waits in a plain write it does: that one's offer is what was woken.
 taker = None
@@ -71,7 +74,7 @@ class ReadEnd(End):
         if o is None:
             return (yield from wait_in_queue(self, WAITING))
         o.channel = ch
-        o.op = READ
+        o.op = _READ
         o.value = WAITING
         if ch._readers is None:
             ch._readers = o
@@ -152,7 +155,7 @@ class WriteEnd(End):
         if o is None:
             return (yield from wait_in_queue(self, value))
         o.channel = ch
-        o.op = WRITE
+        o.op = _WRITE
         o.value = value
         if ch._writers is None:
             ch._writers = o
@@ -176,7 +179,10 @@ class WriteEnd(End):
 
     def alt_pending_write(self, value):
         """A guard that writes value when it is chosen."""
-        return WriteGuard(self._channel, value)
+        guard = PendingWrite()
+        guard.channel = self._channel
+        guard.pending = value
+        return guard
 
     def join(self):
         """As the channel's writer()."""

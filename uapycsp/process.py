@@ -13,9 +13,9 @@
 import sys
 
 from ufuture.loop import cancel, engine, is_older, note_older
-from cspcore.channel import POISON, READ, TAKEN, WRITE, const, forget, unlink
+from cspcore.channel import POISON, READ, TAKEN, WRITE, const, forget
 from cspcore.channel import Offer as BaseOffer
-from cspcore.choice import End, WriteGuard
+from cspcore.choice import WRITES, End, PendingWrite, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import is_operation
@@ -41,6 +41,7 @@ len = len
 
 _DROPPED = CancelledError()  # made once: there may be no memory for it
 
+_WRITE = const(1)  # as cspcore's
 NEW = const(4)
 ENDED = const(5)
 FAILED = const(6)
@@ -228,13 +229,13 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 
     def __init__(self, *members):
         for m in members:
-            if type(m) is not WriteGuard:
+            if m.__class__ is not PendingWrite:  # 400 instructions less than by type(m)
                 members = [m if type(m) is Process else self._member(m, members) for m in members]
                 break
         self._args = members  # a tuple: all are write guards
 
     def _member(self, m, members):
-        if isinstance(m, WriteGuard):
+        if isinstance(m, WRITES):
             self.refuse_threads(m.channel)
             return m
         if isinstance(m, End) and m.op == READ:
@@ -251,58 +252,79 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             return Member(m)
         return as_process(m)
 
+    @coroutine
     def _await(self):
-        args = self._args
-        if args is None:
+        guards = self._args
+        if guards is None:
             raise RuntimeError("a process is started once")
         self._args = None
-        return self._write_all(args) if type(args) is tuple else self._run(args)
-
-    if hasattr(engine, "core"):
-        __iter__ = _await  # found at once, where MicroPython would go through all the bases
-
-    @coroutine
-    def _write_all(self, guards):
+        if guards.__class__ is list:
+            return (yield from self._run(guards))
+        # Write guards alone: a parallel delta makes a Parallel of them for each message. As long
+        # as a reader waits for each they are written as by csp_write, and so is the last that has
+        # to wait; else they are offers as in any other Parallel.
         names = engine.names
-        first = None
+        waits = None
+        met_end = False
         i = 0
         for m in guards:
             ch = m.channel
             r = ch._readers
-            if r is None:
-                if first is not None:
-                    break
-                first = m
-            elif r.alt is None:
-                ch._readers = unlink(r, r)
+            if r is not None and r.alt is None:
+                n = r.next
+                ch._readers = n
+                if n is not None:
+                    n.prev = r.prev
+                    r.next = None
                 r.value = m.pending
                 names["wake"](r)
-            elif r.alt is not r:
-                self._give_now(m)
-            else:  # an extended read, which makes it wait
-                if first is not None:
-                    break
-                first = m
-            i += 1
-        if first is not None:
-            if i < len(guards) or self.poisoned is not None:
-                # Several wait, or one whose end may be milder than the one that was met.
-                yield from self._run([first] + list(guards[i:]))
+            elif r is not None and r.alt is not r:
+                if self._meets_end(m):
+                    met_end = True
+            elif waits is None:  # nobody is there, or an extended read, which makes it wait
+                waits = m
             else:
-                # One waits, as a process of one write would.
-                yield from first.channel.write(first.pending)
-        if self.poisoned is not None:
+                break
+            i += 1
+        if waits is None:
+            pass
+        elif met_end or i < len(guards):
+            # Several wait, or one whose end may be milder than the one that was met.
+            yield from self._run([waits] + list(guards[i:]))
+        else:
+            ch = waits.channel
+            o = names["me"]
+            if o is None or ch._readers is not None or not ch.plain:
+                yield from ch.write(waits.pending)
+            else:
+                o.channel = ch
+                o.op = _WRITE
+                o.value = waits.pending
+                if ch._writers is None:
+                    ch._writers = o
+                else:
+                    ch.post(o)
+                yield o
+                if o.value is not TAKEN:
+                    raise ch.ended()
+        if met_end:
             raise self.poisoned
-        return [0] * len(guards)
+        n = len(guards)
+        return [0, 0] if n == 2 else [0] * n  # 700 instructions less for a delta
 
-    def _give_now(self, m):
+    if hasattr(engine, "core"):
+        __iter__ = _await  # found at once, where MicroPython would go through all the bases
+
+    def _meets_end(self, m):
+        # Write to who waits in other ways; whether the channel has ended.
         try:
             party = m.channel.give(m.pending)
         except PoisonException as er:
             self.met_end(er)
-        else:
-            if party is not None:
-                engine.wake(party)
+            return True
+        if party is not None:
+            engine.wake(party)
+        return False
 
     @coroutine
     def _run(self, members):
@@ -383,7 +405,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             m.start()
         elif isinstance(m, Operation):
             m.begin(self)
-        elif isinstance(m, WriteGuard):
+        elif isinstance(m, WRITES):
             self._post(i, WriteGuard(m.channel, m.pending), m.pending)
         else:
             self._post(i, Offer(m._channel, READ), None)
