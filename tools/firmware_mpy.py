@@ -67,7 +67,8 @@ def compiled(folder, packages, version=6, native=None):
         marked = pathlib.Path(name) / "marked.py"
         for path in sources(packages):
             source = ROOT / path
-            words = [program, "-O3", "-s", path]
+            # Named in tracebacks without .py: the image for a ROMFS has little room.
+            words = [program, "-O3", "-s", path[:-3]]
             if native:
                 marked.write_text(_marked(path), encoding="utf-8")
                 source = marked
