@@ -48,6 +48,19 @@ async def gives(cout, *values):
 # Awaitables
 
 
+async def test_operations_that_meet_at_once_leave_nothing_to_a_task_that_asyncio_resumed():
+    ch = Channel("c")
+
+    @process
+    async def meets_itself():
+        await sleep_ms(0)
+        first = await Parallel(ch.read(), ch.write(1))
+        await sleep_ms(0)
+        return first, await Parallel(ch.read(), ch.write(2))
+
+    assert await meets_itself() == ([1, 0], [2, 0])
+
+
 async def test_operations_and_processes_are_gathered():
     a, b, c = Channel("a"), Channel("b"), Channel("c")
     results = await gather(

@@ -248,7 +248,6 @@ def park(parked):
     if core._task_queue is not _queue:
         _new_loop()
     task = core.cur_task
-    task.data = parked
     state = task.state
     if not isinstance(state, Owned):
         if parked.task is not None or parked.aside is not None:
@@ -261,6 +260,7 @@ def park(parked):
         if parked.task is not None:
             parked.task = None
         parked.aside = task
+    task.data = parked  # the others may need memory: nothing has happened till then
     return parked
 
 
@@ -466,6 +466,7 @@ def park_ms(parked, ms):
 
     Or after LONGEST_MS, if that is less.
     """
+    parked.queued = parked.queued  # it may need memory: nothing has happened till then
     park(parked)
     task = core.cur_task
     if ms > 0:
@@ -628,9 +629,8 @@ def unpark():
         if parked.queued:
             core._task_queue.remove(task)
             parked.queued = False
-        state = task.state
-        # What the driver resumes and serves has its state there, to wait on it next.
-        task.data = state if isinstance(state, Owned) and state.serves else None
+        # What the driver runs and serves has its state there, to wait on it next.
+        task.data = names["me"]
         parked.task = parked.aside = parked.foreign = None
     return parked
 

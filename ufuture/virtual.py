@@ -99,6 +99,7 @@ else:
 
         def _park_ms(self, parked, ms):
             # As the engine's, but that no tick is under way.
+            parked.queued = parked.queued
             engine.park(parked)
             task = core.cur_task
             self._push_later(task, ticks_add(self._ticks, min(ms, engine.LONGEST_MS)))
