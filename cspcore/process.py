@@ -96,12 +96,17 @@ class BaseComposite:
     def refuse_begun(self):
         """RuntimeError if the body was started by itself."""
         if self._f.parts() is None:
-            raise RuntimeError("a process is started once")
+            started_twice()
 
     def die(self, exception):
         # The body may not even have begun.
         forgo_all(self._f.parts() or (), 0, None, exception)
         return BaseProcess.die(self, exception)
+
+
+def started_twice():
+    """Raise what starting a process again raises; written once, for it takes room in each file."""
+    raise RuntimeError("a process is started once")
 
 
 def forgo_all(members, n, group, exception):

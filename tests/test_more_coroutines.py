@@ -1105,3 +1105,114 @@ if not MICROPYTHON:
             return await cin()
 
         assert run(waits_for_a_signal(ch.read)) == "came"
+
+
+# A Parallel or Sequence that is started twice
+
+
+async def seven():
+    return 7
+
+
+@process
+async def writes_one(cout):
+    await cout(1)
+
+
+def spawned_and_awaited(make):
+    # What awaiting it raises, and what the one that was spawned gives.
+    async def main():
+        body = make()
+        h = Spawn(body)
+        with raises(RuntimeError):
+            await body
+        return await h
+
+    return run(main())
+
+
+def test_what_was_spawned_and_has_not_begun_is_not_awaited_too():
+    ch = Channel("c", external=True)
+    assert spawned_and_awaited(lambda: Parallel(seven())) == [7]
+    assert spawned_and_awaited(lambda: Sequence(seven(), seven())) == [7, 7]
+    assert spawned_and_awaited(
+        lambda: Parallel(seven(), Parallel(reads(ch.read), ch.write.alt_pending_write(4)))
+    ) == [7, [4, 0]]
+    assert spawned_and_awaited(lambda: Parallel(ch.read, ch.write.alt_pending_write(5))) == [5, 0]
+
+
+def test_write_guards_that_were_spawned_are_not_awaited_too():
+    a, b = Channel("a"), Channel("b")
+
+    async def main():
+        body = Parallel(a.write.alt_pending_write(1), b.write.alt_pending_write(2))
+        h = Spawn(body)
+        with raises(RuntimeError):
+            await body
+        got = [await a.read(), await b.read()]
+        assert await h == [0, 0]
+        with raises(RuntimeError):
+            await body
+        return got
+
+    assert run(main()) == [1, 2]
+
+
+def test_a_spawned_parallel_that_is_cancelled_before_it_begins_poisons_the_ends_of_its_members():
+    a, b = Channel("a"), Channel("b")
+
+    async def main():
+        h = Spawn(Parallel(writes_one(a.write), b.write.alt_pending_write(1)))
+        h.cancel()
+        with raises(CancelledError):
+            await h
+        return a.poisoned, b.poisoned
+
+    assert run(main()) == (True, False)
+
+
+# No memory when it parks
+
+
+def test_after_a_wait_that_found_no_memory_the_next_one_can_be_cancelled():
+    if not MICROPYTHON:
+        raise SkipTest("its heap can be locked")
+    import micropython
+
+    def parks_in_vain(cin, attributes):
+        extended = cin.extended()
+        for i in range(attributes):  # its table of attributes is full after some number of them
+            setattr(extended, "x%d" % i, 1)
+        enter = extended.__aenter__()
+        micropython.heap_lock()
+        try:
+            enter.send(None)
+        except MemoryError:
+            micropython.heap_unlock()
+            return True
+        micropython.heap_unlock()
+        enter.close()
+        engine.unpark()
+        return False
+
+    @process
+    async def p(ch, other, attributes, log):
+        log.append(parks_in_vain(other.read, attributes))
+        try:
+            await ch.read()
+        except CancelledError:
+            log.append("cancelled")
+        log.append(await ch.read.within(0))
+
+    async def main(attributes):
+        ch, other, log = Channel("c"), Channel("o", external=True), []
+        h = Spawn(p(ch, other, attributes, log))
+        await until(lambda: ch.queue_len() == 1)
+        await ch.write(5)
+        h.cancel()
+        await h
+        return log
+
+    logs = [run(main(attributes)) for attributes in range(12)]
+    assert [log[1:] for log in logs] == [["cancelled", 5]] * 12
+    assert any(log[0] for log in logs)

@@ -68,7 +68,7 @@ def compiled(folder, packages, version=6, native=None):
         for path in sources(packages):
             source = ROOT / path
             # Named in tracebacks without .py: the image for a ROMFS has little room.
-            words = [program, "-O3", "-s", path[:-3]]
+            words = [program, "-O3", "-s", path[:-3].removesuffix("/__init__")]
             if native:
                 marked.write_text(_marked(path), encoding="utf-8")
                 source = marked

@@ -27,6 +27,7 @@ from cspcore.process import (
     Ring,
     forgo_all,
     maker,
+    started_twice,
     unchanged,
 )
 from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine, give_back
@@ -104,7 +105,7 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
     def claim(self, group):
         """Say who will be told of its end; RuntimeError the second time."""
         if self._group is not None:
-            raise RuntimeError("a process is started once")
+            started_twice()
         self._group = group
 
     def start(self):
@@ -181,14 +182,24 @@ class Composite(Awaitable):
 
     as_member = None  # the process that runs it within another
 
+    def refuse_claimed(self, by):
+        """RuntimeError if another process has been started to run it, and has yet to begin."""
+        p = self.as_member
+        if p is not by and p._group is not None:
+            started_twice()
+
+    def claimed(self):
+        """`as_member` has been claimed."""
+
 
 class _Composite(BaseComposite, Process):
     def claim(self, group):
         Process.claim(self, group)
         self.refuse_begun()
+        self._f.claimed()
 
     def _call(self):
-        return self._f._await()
+        return self._f._await(self)
 
 
 process = maker(Process)
@@ -226,6 +237,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 
     next = None
     members = ()
+    _writes = False  # _args is a list, but all are write guards
 
     def __init__(self, *members):
         for m in members:
@@ -253,13 +265,16 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         return as_process(m)
 
     @coroutine
-    def _await(self):
+    def _await(self, by=None):
         guards = self._args
         if guards is None:
-            raise RuntimeError("a process is started once")
-        self._args = None
+            started_twice()
         if guards.__class__ is list:
-            return (yield from self._run(guards))
+            self.refuse_claimed(by)
+            if not self._writes:
+                self._args = None
+                return (yield from self._run(guards))
+        self._args = None
         # Write guards alone: a parallel delta makes a Parallel of them for each message. As long
         # as a reader waits for each they are written as by csp_write, and so is the last that has
         # to wait; else they are offers as in any other Parallel.
@@ -393,7 +408,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def _claim_all(self, args):
         self.exception = self._me = None  # they stand here already, as in Process.start
         self._waits = self._short = False
-        self.poisoned = self.poisoned  # likewise; _write_all may have met poison
+        self.poisoned = self.poisoned  # likewise; _await may have met poison
         self.begin(args)
         for m in args:
             if isinstance(m, Process):
@@ -461,6 +476,11 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 
     def parts(self):
         return self._args
+
+    def claimed(self):
+        if self._args.__class__ is tuple:
+            self._writes = True
+            self._args = list(self._args)  # of which _await asks who begins
 
     def _all_written(self):
         # Whether all members are writes that have happened.

@@ -3,7 +3,7 @@
 from uapycsp import process as _load  # noqa: F401
 from ufuture.loop import engine
 from cspcore.channel import in_order
-from cspcore.process import forgo_all
+from cspcore.process import forgo_all, started_twice
 from uapycsp.process import Awaitable, Composite, Parallel, as_process
 from uapycsp.process import failures, note_failure
 from uapycsp.wait import Join, coroutine, wake_chain
@@ -21,10 +21,11 @@ class Sequence(Composite):
         self._members = [as_process(m) for m in members]
 
     @coroutine
-    def _await(self):
+    def _await(self, by=None):
         members = self._members
         if members is None:
-            raise RuntimeError("a process is started once")
+            started_twice()
+        self.refuse_claimed(by)
         results = []
         self._members = None
         n = 0  # how many were run

@@ -29,6 +29,7 @@ from cspcore.process import (
     Ring,
     forgo_all,
     maker,
+    started_twice,
     unchanged,
 )
 from upycsp.wait import Given, load, load_all, lock, offers, own, wake_chain
@@ -105,7 +106,7 @@ class Process(BaseProcess, Runnable):
 
     def claim(self, group):
         if self._group is not None:
-            raise RuntimeError("a process is started once")
+            started_twice()
         self._group = group
         self._state = WELL
         self._me = self._older = self._newer = None
@@ -339,7 +340,7 @@ class Parallel(Group, Runnable):
     def _post_guards(self):
         # Write guards alone, which serve as their own offers. Whom to wake.
         if self.left != _GUARDS:
-            raise RuntimeError("a process is started once")
+            started_twice()
         self.left = 0
         chain = None
         for m in self.members:
@@ -409,7 +410,7 @@ class Parallel(Group, Runnable):
             forgo_all(self.members, 0, self, er)
             raise
         if x is self:
-            raise RuntimeError("a process is started once")
+            started_twice()
         wake_chain(x)
         self._start(me)
         with lock:
@@ -568,7 +569,7 @@ class Sequence(Runnable):
             members = self._members
             self._members = None
         if members is None:
-            raise RuntimeError("a process is started once")
+            started_twice()
         n = 0  # how many were run
         try:
             with lock:
