@@ -163,6 +163,13 @@ async def test_a_slow_value_holds_back_no_more_than_twice_the_workers():
 # Failure
 
 
+def without_end():
+    v = 0
+    while True:
+        yield v
+        v += 1
+
+
 def fails_at_3(v):
     if v == 3:
         raise ValueError("three")
@@ -175,14 +182,15 @@ async def test_an_exception_ends_the_farm():
         log = Log()
         with raises(ValueError) as e:
             await par(
-                gives(a.write, range(100)),
+                gives(a.write, without_end()),
                 Farm(fails_at_3, 2, ordered)(a.read, b.write),
                 collect(b.read, log),
             )
         assert str(e.value) == "three"
         assert a.poisoned and b.poisoned and idle(a, b)
         got = log.items()
-        assert len(set(got)) == len(got) <= 5 and 3 not in got
+        assert len(set(got)) == len(got) and 3 not in got
+        assert LIB != "uapycsp" or len(got) <= 5
 
 
 async def test_a_failure_is_reported_in_its_place_and_the_farm_goes_on():
@@ -451,9 +459,9 @@ async def test_pmap_raises_what_the_function_raises():
         done.add(v)
 
     with raises(ValueError) as e:
-        await pmap(fails, range(1000), 3)
+        await pmap(fails, without_end(), 3)
     assert str(e.value) == "three"
-    assert done.count() < 900
+    assert LIB != "uapycsp" or done.count() < 10
 
 
 async def test_pmap_raises_what_the_values_raise():
