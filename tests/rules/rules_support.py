@@ -226,19 +226,46 @@ def idle(*channels):
     return True
 
 
+class Addresses:
+    """Hosts and ports of this machine; each is given once.
+
+    Where all of 127.0.0.0/8 is this machine, as on Linux, the host is chosen by chance: nobody
+    else, be it another run of the tests, takes its ports. Else a port is chosen by chance.
+    """
+
+    host = None
+
+    def new(self):
+        if self.host is None:
+            import os
+            import socket
+
+            a, b, c = [1 + n % 254 for n in os.urandom(3)]
+            self.host = "127.%d.%d.%d" % (a, b, c)
+            self.port = 20000
+            s = socket.socket()
+            try:
+                s.bind(socket.getaddrinfo(self.host, 0)[0][-1])
+            except OSError:
+                self.host = "127.0.0.1"
+                self.port += 40 * (a + b)
+            s.close()
+        self.port += 1
+        return self.host, self.port
+
+
+new_address = Addresses().new
+
+
 def listen():
-    """A listening socket of this machine, and its port."""
+    """A listening socket of this machine, its host and its port."""
     import socket
 
-    for port in range(47100, 47200):
-        s = socket.socket()
-        try:
-            s.bind(socket.getaddrinfo("127.0.0.1", port)[0][-1])
-            s.listen(1)
-            return s, port
-        except OSError:
-            s.close()
-    skip("no port to listen on")
+    s = socket.socket()
+    host, port = new_address()
+    s.bind(socket.getaddrinfo(host, port)[0][-1])
+    s.listen(1)
+    return s, host, port
 
 
 # Processes with one operation each; poisoned, they end normally, so that they propagate nothing

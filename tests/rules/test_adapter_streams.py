@@ -16,12 +16,12 @@ from rules_support import (
     give_from,
     idle,
     join,
+    listen,
     par,
     posted,
     raises,
     settle,
     skip,
-    ticks_ms,
 )
 
 VARIANTS = ("aio", "upycsp")
@@ -31,22 +31,12 @@ adapters = csp.adapters
 
 def pair():
     """Two ends of a connection."""
-    first = 10000 + ticks_ms() % 10000  # another run of the tests may look for one, too
-    for port in range(first, first + 1000):
-        address = socket.getaddrinfo("127.0.0.1", port)[0][-1]
-        server = socket.socket()
-        try:
-            server.bind(address)
-            server.listen(1)
-            a = socket.socket()
-            a.connect(address)
-            b = server.accept()[0]
-            return a, b
-        except OSError:
-            continue
-        finally:
-            server.close()
-    raise AssertionError("no port is free")
+    server, host, port = listen()
+    a = socket.socket()
+    a.connect(socket.getaddrinfo(host, port)[0][-1])
+    b = server.accept()[0]
+    server.close()
+    return a, b
 
 
 async def lines_of(stream, n=None):

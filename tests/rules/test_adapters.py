@@ -16,11 +16,11 @@ from rules_support import (
     collect,
     idle,
     join,
+    new_address,
     par,
     raises,
     skip,
     sleep_ms,
-    ticks_ms,
     until,
     until_blocking,
 )
@@ -416,29 +416,11 @@ async def test_a_sensor_that_fails_fails_the_network():
 # A server
 
 
-def address(port):
-    return socket.getaddrinfo("127.0.0.1", port)[0][-1]
-
-
-def free_port():
-    first = 20000 + ticks_ms() % 10000  # another run of the tests may look for one, too
-    for port in range(first, first + 1000):
-        s = socket.socket()
-        try:
-            s.bind(address(port))
-            return port
-        except OSError:
-            continue
-        finally:
-            s.close()
-    raise AssertionError("no port is free")
-
-
-def connected(port):
+def connected(address):
     while True:
         s = socket.socket()
         try:
-            s.connect(address(port))
+            s.connect(socket.getaddrinfo(*address)[0][-1])
             return s
         except OSError:
             s.close()
@@ -455,12 +437,12 @@ def line_of(s):
     return line
 
 
-def talker(port, words):
+def talker(address, words):
     """The Log of what a thread is answered, at the end None."""
     log = Log()
 
     def talks():
-        s = connected(port)
+        s = connected(address)
         for word in words:
             s.send(word + b"\n")
             log.add(line_of(s))
@@ -478,10 +460,10 @@ async def shouts(cin, cout):
 
 
 async def test_a_server_serves_several_at_once():
-    port = free_port()
+    address = new_address()
     ch = csp.Channel("connections")
-    h = csp.Spawn(adapters.LineServer("127.0.0.1", port, ch.write))
-    logs = [talker(port, words) for words in ([b"one", b"two"], [b"three"], [])]
+    h = csp.Spawn(adapters.LineServer(*address, ch.write))
+    logs = [talker(address, words) for words in ([b"one", b"two"], [b"three"], [])]
     sessions = []
     for _ in logs:
         lines, answers = await ch.read()
@@ -496,13 +478,13 @@ async def test_a_server_serves_several_at_once():
 
 
 async def test_who_poisons_both_ends_hangs_up():
-    port = free_port()
+    address = new_address()
     ch = csp.Channel("connections")
-    h = csp.Spawn(adapters.LineServer("127.0.0.1", port, ch.write))
+    h = csp.Spawn(adapters.LineServer(*address, ch.write))
     log = Log()
 
     def listens():
-        s = connected(port)
+        s = connected(address)
         log.add(line_of(s))
         log.add(line_of(s))
         s.close()
@@ -519,11 +501,11 @@ async def test_who_poisons_both_ends_hangs_up():
 
 
 async def test_a_server_listens_no_more_when_its_channel_has_ended():
-    port = free_port()
+    address = new_address()
     for _ in range(2):  # the second finds the port free again
         ch = csp.Channel("connections")
-        h = csp.Spawn(adapters.LineServer("127.0.0.1", port, ch.write))
-        log = talker(port, [b"hello"])
+        h = csp.Spawn(adapters.LineServer(*address, ch.write))
+        log = talker(address, [b"hello"])
         lines, answers = await ch.read()
         ch.poison()
         assert await join(h) is None
@@ -549,17 +531,17 @@ async def test_a_connection_without_threads_is_hung_up():
         left[0] -= 1
         return start(f, args)
 
-    port = free_port()
+    address = new_address()
     ch = csp.Channel("connections")
-    h = csp.Spawn(adapters.LineServer("127.0.0.1", port, ch.write))
+    h = csp.Spawn(adapters.LineServer(*address, ch.write))
     stack = kept.stack_size(1 << 20)  # which none of the kept threads has
     start = kept.set_start_new_thread(scarce)
     try:
-        s = connected(port)
+        s = connected(address)
         assert s.recv(1) == b""
         s.close()
         left[0] = 1
-        s = connected(port)
+        s = connected(address)
         lines, answers = await ch.read()
         with raises(csp.PoisonException):
             await lines()
@@ -570,7 +552,7 @@ async def test_a_connection_without_threads_is_hung_up():
     finally:
         kept.set_start_new_thread(start)
         kept.stack_size(stack)
-    log = talker(port, [b"one"])
+    log = talker(address, [b"one"])
     lines, answers = await ch.read()
     await join(csp.Spawn(shouts(lines, answers)))
     await until(lambda: log.has(None))

@@ -89,15 +89,15 @@ def test_a_deadlock_of_what_was_spawned_is_no_affair_of_the_next_run():
 def test_an_open_connection_that_nobody_reads_wakes_nobody():
     if LIB != "uapycsp":
         skip("streams are uapycsp's")
-    listens, port = listen()  # pyright: ignore
+    listens, host, port = listen()
     with raises(csp.DeadlockError):
-        csp.run(connects_and_reads(port, csp.Channel("c").read))
+        csp.run(connects_and_reads(host, port, csp.Channel("c").read))
     listens.close()
 
 
 @csp.process
-async def connects_and_reads(port, cin):
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def connects_and_reads(host, port, cin):
+    reader, writer = await asyncio.open_connection(host, port)
     try:
         await cin()
     finally:

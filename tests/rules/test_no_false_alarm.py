@@ -17,6 +17,7 @@ from rules_support import (
     block_ms,
     join,
     listen,
+    new_address,
     par,
     skip,
     sleep_ms,
@@ -294,9 +295,9 @@ def say_hello_late(s):
 
 @csp.process
 async def writes_a_line(cout):
-    s, port = listen()  # pyright: ignore
+    s, host, port = listen()
     _thread.start_new_thread(say_hello_late, (s,))
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    reader, writer = await asyncio.open_connection(host, port)
     line = await reader.readline()
     writer.close()
     await cout(line)
@@ -318,10 +319,9 @@ async def reads_what_a_client_brings():
         await writer.wait_closed()
         await a.write(line)
 
-    s, port = listen()  # pyright: ignore
-    s.close()
-    server = await asyncio.start_server(serves, "127.0.0.1", port)
-    _thread.start_new_thread(call_late, (port,))
+    host, port = new_address()
+    server = await asyncio.start_server(serves, host, port)
+    _thread.start_new_thread(call_late, (host, port))
     try:
         return await a.read()
     finally:
@@ -329,22 +329,21 @@ async def reads_what_a_client_brings():
         await server.wait_closed()
 
 
-def call_late(port):
+def call_late(host, port):
     import socket
 
     block_ms(PAUSE_MS)
     s = socket.socket()
-    s.connect(socket.getaddrinfo("127.0.0.1", port)[0][-1])
+    s.connect(socket.getaddrinfo(host, port)[0][-1])
     s.send(b"hello\n")
     s.close()
 
 
 def test_a_line_server_may_still_be_called():
-    s, port = listen()  # pyright: ignore
-    s.close()
+    host, port = new_address()
     conns = csp.Channel("conns")
-    server = csp.adapters.LineServer("127.0.0.1", port, conns.write)
-    _thread.start_new_thread(call_late, (port,))
+    server = csp.adapters.LineServer(host, port, conns.write)
+    _thread.start_new_thread(call_late, (host, port))
     assert csp.run(server, reads_a_line(conns.read))[1] == b"hello\n"
 
 
@@ -401,8 +400,8 @@ async def reads_until(begins):
 def test_a_file_that_the_loop_watches_may_still_bring_something():
     if LIB != "uapycsp" or MICROPYTHON:
         skip("a loop that watches files is CPython's")
-    s, port = listen()  # pyright: ignore
-    _thread.start_new_thread(call_late, (port,))
+    s, host, port = listen()
+    _thread.start_new_thread(call_late, (host, port))
 
     def watches(loop, stop):
         def called():

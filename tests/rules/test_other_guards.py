@@ -13,6 +13,7 @@ from rules_support import (
     choose,
     idle,
     join,
+    listen,
     par,
     posted,
     raises,
@@ -20,7 +21,6 @@ from rules_support import (
     settle,
     skip,
     sleep_ms,
-    ticks_ms,
     until,
 )
 
@@ -71,30 +71,14 @@ def flag():
     return asyncio.ThreadSafeFlag()
 
 
-def listening():
-    """A server on a port that is free, and its address."""
-    port = 20000 + ticks_ms() % 10000
-    while True:
-        server = socket.socket()
-        address = socket.getaddrinfo("127.0.0.1", port)[0][-1]
-        try:
-            server.bind(address)
-            server.listen(1)
-            return server, address
-        except OSError:
-            server.close()
-            port += 1
-            assert port < 40000
-
-
 def pair():
     """Two connected sockets that do not block."""
     if hasattr(socket, "socketpair"):
         a, b = socket.socketpair()
     else:
-        server, address = listening()
+        server, host, port = listen()
         a = socket.socket()
-        a.connect(address)
+        a.connect(socket.getaddrinfo(host, port)[0][-1])
         b = server.accept()[0]
         server.close()
     a.setblocking(False)
