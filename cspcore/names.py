@@ -2,6 +2,8 @@
 
 from cspcore.choice import title
 
+UNTOLD = "all processes wait; too little memory is left to tell where"
+
 
 def wish(offer):
     """What an offer waits for: `reads c`, or what its channel calls that."""

@@ -5,7 +5,7 @@ import sys
 from ufuture.loop import engine
 from cspcore.channel import MARKER, POISON, READ, TAKEN, WAITING, Offer, end_before, in_order
 from cspcore.choice import Choice
-from cspcore.names import report
+from cspcore.names import UNTOLD, report
 from uapycsp.process import Operation, Parallel
 from uapycsp.wait import Join, Waiting, wake_chain
 
@@ -63,7 +63,7 @@ def _report(ring):
         waits = [(p, _offers(_waits_on(p))) for p in ring.each()]
         return report([w for w in waits if w[1]])
     except MemoryError:
-        return "all processes wait; too little memory is left to tell where"
+        return UNTOLD
 
 
 def _waits_on(p):

@@ -7,7 +7,7 @@ from uthreading import kept
 from cspcore.channel import Offer, end_before, forget
 from cspcore.choice import Choice
 from cspcore.errors import DeadlockError
-from cspcore.names import report
+from cspcore.names import UNTOLD, report
 from upycsp import process as _load  # noqa: F401
 from upycsp import wait
 from upycsp.wait import lock, offers, wake_chain
@@ -237,10 +237,17 @@ def _ending(depth):
 
 def _report():
     try:
-        waits = [(p._me.runs, _offers_of(p._me)) for p in _alive.each()]
+        waits = []
+        for p in _alive.each():
+            m = p._me.runs
+            waits.append((m, _offers_of(p._me)))
+            while m is not p:  # the last of a Parallel, which may have posted others
+                group = m._group
+                waits.append((p, _posted(group)))
+                m = group.as_member or p
         return report([w for w in waits if w[1]])
     except MemoryError:
-        return "all processes wait; too little memory is left to tell where"
+        return UNTOLD
 
 
 def _end_waits(me, chain):
@@ -284,6 +291,10 @@ def _offers_of(me):
     on = me.on
     if on is None:
         return [me] if me.waits() else []
+    return _posted(on)
+
+
+def _posted(on):
     return [o for o in _wishes(on) if isinstance(o, Offer) and o.alt is on]
 
 

@@ -86,6 +86,21 @@ def test_a_deadlock_of_what_was_spawned_is_no_affair_of_the_next_run():
     assert "second" in str(e.value) and "left" not in str(e.value)
 
 
+@csp.process
+async def waits_in_parallel(gate, cin, last):
+    await (par(gate, reads(cin)) if last else par(reads(cin), gate))
+
+
+def test_the_report_names_the_guards_of_a_parallel_wherever_its_process_stands():
+    for last in (True, False):
+        gate, inner = csp.Channel("gate"), csp.Channel("inner")
+        with raises(csp.DeadlockError) as e:
+            csp.run(waits_in_parallel(gate.read, inner.read, last))
+        count, waits = str(e.value).split(": ")
+        assert count == "2 processes wait"
+        assert sorted(waits.split(", ")) == ["reads reads inner", "waits_in_parallel reads gate"]
+
+
 def test_an_open_connection_that_nobody_reads_wakes_nobody():
     if LIB != "uapycsp":
         skip("streams are uapycsp's")
