@@ -217,7 +217,7 @@ def test_an_asyncio_before_1_16_is_refused_at_import(tmp_path):
     # Today's must not be found, and then be taken for it.
     (tmp_path / "old" / "asyncio.py").write_text("raise ImportError")
     assert refused("from uapycsp import run", tmp_path / "old") == (
-        "ufuture needs a later asyncio: that of MicroPython 1.16 or later")
+        "ufuture needs the asyncio of MicroPython 1.16 or later")
 
 
 # --- modules without __getattr__, as in Pycom's firmware

@@ -778,3 +778,34 @@ def test_who_comes_too_late_to_leave_a_full_barrier_waits_for_its_action():
         last.join()
         late.join()
         assert passed == [not fails] * 2
+
+
+def test_actions_of_a_barrier_come_one_after_another():
+    # The next round is full before the action of the one before has ended.
+    gate = allocate_lock()
+    gate.acquire()
+    inside = []
+    most = []
+
+    def action():
+        inside.append(1)
+        most.append(len(inside))
+        gate.acquire()
+        inside.pop()
+        gate.release()
+
+    barrier = uthreading.Barrier(2, action)
+    crew = [uthreading.Thread(target=barrier.wait) for _ in range(4)]
+    for t in crew[:2]:
+        t.start()
+    until(lambda: inside)
+    first = barrier._round
+    for t in crew[2:]:
+        t.start()
+    until(lambda: barrier._round is not first)
+    kept.sleep_ms(20)
+    assert most == [1]
+    gate.release()
+    for t in crew:
+        t.join()
+    assert most == [1, 1] and not barrier.broken

@@ -27,7 +27,7 @@ except ImportError:  # before 1.21 it has only its old name
         import uasyncio as asyncio
         from uasyncio import core
     except ImportError:
-        raise ImportError("ufuture needs the asyncio of MicroPython 1.16 or later")
+        core = None
 from time import ticks_ms, ticks_add, ticks_diff
 from time import sleep_ms as _sleep_ms
 from micropython import const
@@ -38,8 +38,8 @@ except ImportError:
     _thread = None
 from ufuture.heap import advance
 
-if not hasattr(core.Task(None), "state"):
-    raise ImportError("ufuture needs a later asyncio: that of MicroPython 1.16 or later")
+if core is None or not hasattr(core.Task(None), "state"):
+    raise ImportError("ufuture needs the asyncio of MicroPython 1.16 or later")
 if not hasattr(core, "cur_task"):  # before 1.23 it appears with the first task that runs
     core.cur_task = None
 

@@ -39,6 +39,7 @@ class Barrier:
         self._action = action
         self._timeout = timeout
         self._mutex = allocate_lock()
+        self._turn = allocate_lock()  # of the actions: the next round may be full before one ends
         self._round = _Round(self._mutex)
 
     def wait(self, timeout=None):
@@ -97,7 +98,8 @@ class Barrier:
     def _let_go(self, r, others):
         try:
             if self._action is not None:
-                self._action()
+                with self._turn:
+                    self._action()
         except BaseException:
             r.state = _BROKEN  # those who are to see it still sleep
             self._break(None)

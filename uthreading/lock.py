@@ -126,12 +126,10 @@ class RLock:
         return self._owner == get_ident()
 
     def _release_save(self):
-        if self._owner != get_ident():
-            raise RuntimeError("cannot release un-acquired lock")
         count = self._count
-        self._count = 0
-        self._owner = None
-        self._lock.release()
+        if self._is_owned():
+            self._count = 1
+        self.release()
         return count
 
     def _acquire_restore(self, count):
