@@ -126,6 +126,9 @@ _guard_of, _reader, _writer = _operations()
 
 
 class _Reading:
+    def __iter__(self):
+        raise TypeError("use async for")
+
     def __aiter__(self):
         return self
 

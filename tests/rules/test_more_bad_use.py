@@ -32,6 +32,18 @@ async def selects(alt):
     return (await alt.select())[1]
 
 
+async def test_a_loop_over_a_read_end_that_lacks_its_async_is_a_type_error():
+    if not AWAITABLE:
+        skip("there it lacks nothing")
+    a, b, c = csp.Channel("a"), csp.BufferedChannel("b"), csp.Channel("counted")
+    for ch, end in ((a, a.read), (b, b.read), (c, c.reader())):
+        for _ in range(2):
+            with raises(TypeError):
+                for v in end:
+                    raise AssertionError(v)
+            ch.poison()
+
+
 async def test_an_alternative_that_two_processes_use_at_once_is_a_runtime_error():
     a, b = csp.Channel("a"), csp.Channel("b")
     alt = csp.Alternative(a.read, b.read)
