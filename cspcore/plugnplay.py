@@ -48,7 +48,7 @@ def build(csp, nothing):
 
     def poison_chans(*channels):
         for c in channels:
-            c.poison()
+            csp.poison_channel(c)
         return nothing
 
     return {

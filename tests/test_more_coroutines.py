@@ -345,7 +345,9 @@ async def test_a_process_that_has_ended_keeps_nothing_else_alive():
     assert await h == 0
     for i in range(2):
         assert await others[i] == i + 1
-    kept = [value for name, value in p.__dict__.items() if name not in ("future", "value", "op")]
+    assert p.name == "reads"
+    own = "future", "value", "op", "_f"
+    kept = [value for name, value in p.__dict__.items() if name not in own]
     assert not [value for value in kept if value not in (None, False, True)], kept
 
 

@@ -132,8 +132,11 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
             self.fail(self.die(exception))
         group = self._group
         self._group = False
-        # What refers to a process that has ended keeps nothing else alive.
-        self._f = self._args = self._older = self._newer = None
+        # What refers to a process that has ended keeps nothing else alive but its function, which
+        # names it.
+        if self._args is None:
+            self._f = None
+        self._args = self._older = self._newer = None
         if self.channel is not None:
             self.channel = None
         if self.prev is not None:
@@ -210,7 +213,7 @@ def as_process(x):
         return x
     if isinstance(x, Composite):
         if x.as_member is None:
-            x.as_member = _Composite(x, ())
+            x.as_member = _Composite(x, None)
         return x.as_member
     if hasattr(x, "send") and hasattr(x, "throw"):
         return Process(x, None)

@@ -70,7 +70,7 @@ def Mux2(cin1, cin2, cout):
 def poison_chans(*channels):
     """Poisons channels, or ends."""
     for c in channels:
-        c.poison()
+        upycsp.poison_channel(c)
 
 
 def __getattr__(name):

@@ -23,5 +23,7 @@ def test_an_end_says_which_it_is_and_of_which_channel():
 
 
 def test_a_process_says_what_it_is():
-    text = repr(counter())
-    assert text == "<process counter>"
+    p = counter()
+    assert repr(p) == "<process counter>" and p.name == "counter"
+    csp.run(p)
+    assert repr(p) == "<process counter>" and p.name == "counter"

@@ -142,6 +142,12 @@ async def takes_then_poisons(cin, log, n):
     cin.poison()
 
 
+async def test_poison_chans_of_what_is_no_channel_is_told():
+    with raises(TypeError) as e:
+        await plug.poison_chans(3)
+    assert str(e.value) == "a channel or one of its ends is expected"
+
+
 async def test_poison_chans_poisons_all_its_channels():
     a, b, c = three()
     (h,) = await waiting_readers(b, 1)
