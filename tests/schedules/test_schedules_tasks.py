@@ -20,7 +20,7 @@ import tasks  # noqa: E402
 from tasks_check import Failure, conserve, follow  # noqa: E402
 from tasks_decisions import Decisions, Misfit, given  # noqa: E402
 from tasks_faults import FAULTS  # noqa: E402
-from tasks_programs import MANY, PROGRAMS  # noqa: E402
+from tasks_programs import MANY, PROGRAMS, W  # noqa: E402
 
 TIMES = amounts.number("SCHEDULES", 0) or 0.5
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
@@ -37,6 +37,14 @@ def test_every_schedule_of_a_program_keeps_the_rules(name):
 @pytest.mark.parametrize("block", range(tasks.BLOCKS))
 def test_random_schedules_of_random_programs_keep_the_rules(block):
     assert tasks.explore_random(block, TIMES) == tasks.RANDOM * tasks.EACH * TIMES
+
+
+def test_a_read_end_that_is_two_guards_may_seem_to_be_either(monkeypatch):
+    choices = [("fair", ("read", "c"), ("read", "c"))] * 2
+    program = dict(PROGRAMS["pair"], processes={"A": [W], "B": [W], "C": choices})
+    monkeypatch.setitem(PROGRAMS, "twice", program)
+    n, all_of_them = tasks.explore("twice")
+    assert n > 10 and all_of_them
 
 
 @pytest.mark.parametrize("fault,name", FAULTY)
