@@ -104,7 +104,7 @@ class Rounds(Gathering):
         if self._readers is DEAD:
             return None
         if not self.parties:
-            self.give(None)
+            self.give(None)  # which tells it
         self.parties -= 1
         self._look()
         return self.release_all() if self._waiting == self.parties else None

@@ -164,6 +164,7 @@ async def test_a_slow_value_holds_back_no_more_than_twice_the_workers():
 
 
 def without_end():
+    # What takes such values ends by its failure or not at all.
     v = 0
     while True:
         yield v
