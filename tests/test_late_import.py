@@ -289,6 +289,58 @@ def test_several_threads_may_begin_their_first_runs_at_the_same_time(tmp_path, l
         assert found == (0, "[1225, 1225, 1225]\n", "")
 
 
+_THREADS_OF_ITS_OWN = """
+import sys
+import time
+sys.path.insert(0, {root!r})
+from _thread import start_new_thread
+from upycsp import Channel, process, run
+
+begun = [0, 0, 0]
+ended = [None, None, None]
+over = [False]
+
+def reads_names(i):
+    begun[i] = 1
+    try:
+        while not over[0]:
+            begun[i] = sum(begun) - sum(begun) + 1
+        ended[i] = "well"
+    except BaseException as er:
+        ended[i] = er
+
+@process
+def counts(cout):
+    cout(1)
+
+@process
+def takes(cin):
+    return cin()
+
+for i in range(3):
+    start_new_thread(reads_names, (i,))
+while sum(begun) < 3:
+    pass
+ch = Channel("c")
+try:
+    got = run(counts(ch.write), takes(ch.read))[1]
+finally:
+    over[0] = True
+while None in ended:
+    time.sleep(0.01)
+print(got, ended)
+"""
+
+
+# Ten interpreters: one fails about every second time where the program's dictionary grows then.
+def test_a_program_s_own_threads_find_its_names_while_the_first_process_starts(tmp_path):
+    script = tmp_path / "own.py"
+    script.write_text(_THREADS_OF_ITS_OWN.format(root=str(ROOT)))
+    for _ in range(10):
+        found = run("micropython", str(script), limit=60)
+        assert found == (0, "1 ['well', 'well', 'well']\n", "")
+
+
 # Several threads use what none of them has loaded, in a heap that has room to load all early.
 _NOT_LOADED = {
     "names of upycsp, by threads of _thread": """

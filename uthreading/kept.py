@@ -43,8 +43,8 @@ _start_new_thread = _thread.start_new_thread
 loads_early = sys.platform != "esp32" and (_CPYTHON or gc.mem_free() + gc.mem_alloc() >= 0x80000)
 _unloaded = loads_early
 loaders = []  # what else is to be called then
-# So many may a program add yet while its threads use those that there are.
-_GLOBALS = 32
+# So many may a program add after its imports, while its threads use those that there are.
+_GLOBALS = 64
 _MODULES = 64
 
 
@@ -63,6 +63,10 @@ def room(names, n):
 
 if loads_early:
     room(getattr(uthreading, "__dict__", {}), len(uthreading._attrs) + 10)  # modules, too
+    # Now, not with the first thread: the program may have started some of its own by then.
+    if get_ident() == main_ident:
+        room(getattr(__import__("__main__"), "__dict__", {}), _GLOBALS)
+        room(sys.modules, _MODULES)
 
 # A main thread blocked on a lock cannot be interrupted on a board: there it polls.
 _main_polls = not _CPYTHON and sys.platform not in ("linux", "darwin", "win32")
@@ -248,8 +252,6 @@ def _take_fitting():
 def _load_all():
     global _unloaded
     if _unloaded:
-        room(getattr(__import__("__main__"), "__dict__", {}), _GLOBALS)
-        room(sys.modules, _MODULES)
         uthreading._load_all()
         # If it was imported and none of its names used, it is asked now to be among the loaders.
         getattr(sys.modules.get("upycsp"), "wait", None)
