@@ -428,6 +428,33 @@ print(ended)
         assert found == (0, "['well', 'well', 'well', 'well']\n", "")
 
 
+@pytest.mark.parametrize("port", PORTS)
+def test_the_main_thread_is_known_where_another_one_loads_the_library_first(tmp_path, port):
+    # Else that one would make room among the names of the program, while its threads read them.
+    script = tmp_path / "main_thread.py"
+    script.write_text("""
+import sys, time
+sys.path.insert(0, {!r})
+import upycsp
+from _thread import get_ident, start_new_thread
+
+loaded = []
+
+def loads():
+    upycsp.Channel
+    loaded.append(get_ident())
+
+start_new_thread(loads, ())
+while not loaded:
+    time.sleep(0.01)
+import uthreading
+
+ident = uthreading.main_thread().ident
+print(ident == get_ident(), ident == loaded[0], uthreading.current_thread().name)
+""".format(str(ROOT)))
+    assert run(port, str(script), limit=60) == (0, "True False MainThread\n", "")
+
+
 def test_what_is_imported_is_loaded_whole_before_the_first_thread_starts(tmp_path):
     script = tmp_path / "first.py"
     script.write_text("""

@@ -172,8 +172,8 @@ import {}
 
 @needs_micropython
 @pytest.mark.parametrize("package, said", (
-    ("upycsp", "upycsp needs threads, and this MicroPython lacks _thread: use uapycsp"),
-    ("uthreading", "uthreading needs threads, and this MicroPython lacks _thread"),
+    ("upycsp", "upycsp needs _thread, which this MicroPython lacks: use uapycsp"),
+    ("uthreading", "uthreading needs _thread, which this MicroPython lacks"),
 ))
 def test_without_threads_the_import_says_so(package, said):
     assert refused(_WITHOUT.format(package)) == said

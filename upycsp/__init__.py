@@ -22,9 +22,10 @@ import sys
 try:
     import _thread
 except ImportError:
-    raise ImportError("upycsp needs threads, and this MicroPython lacks _thread: use uapycsp")
+    raise ImportError("upycsp needs _thread, which this MicroPython lacks: use uapycsp")
 
 _first = _thread.allocate_lock()
+_main = _thread.get_ident()  # uthreading may be loaded by a thread of the program's own
 _names = None  # upycsp.names, once a name was used: to import the package costs little
 
 

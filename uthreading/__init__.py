@@ -25,7 +25,7 @@ try:
     from _thread import allocate_lock as _allocate_lock
     from _thread import get_ident as _get_ident
 except ImportError:
-    raise ImportError("uthreading needs threads, and this MicroPython lacks _thread")
+    raise ImportError("uthreading needs _thread, which this MicroPython lacks")
 
 _attrs = {
     "Thread": "thread",
@@ -52,7 +52,9 @@ _attrs = {
 __all__ = tuple(_attrs)
 
 _IMPORTS_LOCK = _sys.implementation.name == "cpython"  # and another lock around that could block
-main_ident = _get_ident()  # not later: the rest is loaded by whichever thread needs it first
+# Not later: the rest is loaded by whichever thread needs it first. So is this package after a bare
+# `import upycsp`, which has noted the thread that it was in.
+main_ident = getattr(_sys.modules.get("upycsp"), "_main", None) or _get_ident()
 _loading = _allocate_lock()
 _loader = None  # the ident of the thread that holds it
 

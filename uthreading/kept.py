@@ -25,7 +25,7 @@ from .report import report
 
 _DEFAULT_HAS = 4096  # bytes that the default stack has at least, on every port
 _CPYTHON = sys.implementation.name == "cpython"
-_CPYTHON_LEAST = 32768  # CPython refuses less
+_LEAST = 32768  # CPython refuses less
 
 lock = allocate_lock()  # guards all that follows, and the life of the Threads
 # What is known of a thread, by its ident: [its Thread or None, the `local`s it used or None].
@@ -43,9 +43,6 @@ _start_new_thread = _thread.start_new_thread
 loads_early = sys.platform != "esp32" and (_CPYTHON or gc.mem_free() + gc.mem_alloc() >= 0x80000)
 _unloaded = loads_early
 loaders = []  # what else is to be called then
-# So many may a program add after its imports, while its threads use those that there are.
-_GLOBALS = 64
-_MODULES = 64
 
 
 def room(names, n):
@@ -54,19 +51,19 @@ def room(names, n):
     One that grows loses all of its names for a moment; whoever looks for one then does not find
     it. So a dictionary that other threads read must not grow, and need not if it has room.
     """
-    if not _CPYTHON and sys.platform != "esp32":
-        for i in range(n):
-            names[i] = None
-        for i in range(n):
-            del names[i]
+    for i in range(n):
+        names[i] = None
+    for i in range(n):
+        del names[i]
 
 
-if loads_early:
+if loads_early and not _CPYTHON:
     room(getattr(uthreading, "__dict__", {}), len(uthreading._attrs) + 10)  # modules, too
-    # Now, not with the first thread: the program may have started some of its own by then.
+    # So many may a program add after its imports, while its threads use those that there are. Now,
+    # not with the first thread: the program may have started some of its own by then.
     if get_ident() == main_ident:
-        room(getattr(__import__("__main__"), "__dict__", {}), _GLOBALS)
-        room(sys.modules, _MODULES)
+        room(getattr(__import__("__main__"), "__dict__", {}), 64)
+        room(sys.modules, 64)
 
 # A main thread blocked on a lock cannot be interrupted on a board: there it polls.
 _main_polls = not _CPYTHON and sys.platform not in ("linux", "darwin", "win32")
@@ -172,8 +169,8 @@ def stack_size(size=None):
     if size is not None:
         if size < 0:
             raise ValueError("size must be 0 or a positive number")
-        if _CPYTHON and 0 < size < _CPYTHON_LEAST:
-            size = _CPYTHON_LEAST
+        if _CPYTHON and 0 < size < _LEAST:
+            size = _LEAST
         with lock:
             # Let the port judge the size now rather than at the next start.
             _thread.stack_size(_thread.stack_size(size))
