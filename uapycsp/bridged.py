@@ -319,6 +319,7 @@ class ReadEnd(_TaskEnd):
         if not pair[0]:
             other = wish.match()
             if other is not None:
+                wish.end()
                 pair[0] = True
                 pair[1] = other.pending
         return pair
@@ -435,8 +436,9 @@ class TaskWriteGuard:
                 party = ch.give(self.pending)
         if party is not None:
             party.wake()
-        if not pair[0]:
-            pair[0] = wish.match(self.pending) is not None
+        if not pair[0] and wish.match() is not None:
+            wish.end()
+            pair[0] = True
         return pair
 
     def disable(self, alt):
@@ -468,17 +470,25 @@ class _Wish(Offer):
             fed.add(self.channel)
         return False
 
-    def match(self, value=None):
-        # The wish of another choice in this loop that this one meets; neither has an offer.
+    def match(self):
+        # The wish of another choice in this loop that this one meets; neither has an offer. None
+        # while there is something older to be read, or who has waited longer to read.
+        ch = self.channel
         for other in bell.wishes:
-            if other.channel is self.channel and other.op == 1 - self.op:
+            if other.channel is ch and other.op == 1 - self.op:
                 alt = other.chooser
                 if alt is not self.chooser and alt.waits:
                     with lock:
+                        if self.op == READ:
+                            older = ch._readers
+                        else:
+                            ch.drain()
+                            older = ch._writers
+                        if older is not None:
+                            break
                         other.mark()
-                    alt.schedule_core(other.guard, 0 if other.op == WRITE else value)
+                    alt.schedule_core(other.guard, 0 if other.op == WRITE else self.pending)
                     engine.wake(alt.party())
-                    self.end()
                     return other
         return None
 
@@ -490,19 +500,26 @@ class _Wish(Offer):
         ch = self.channel
         value = 0
         party = None
+        ready = True
         with lock:
             try:
                 if self.op == READ:
-                    if ch._writers is None:
-                        return
-                    value, party = ch.take()
+                    ready = ch._writers is not None
+                    if ready:
+                        value, party = ch.take()
                 else:
-                    if ch._readers is None:
-                        return
-                    party = ch.give(self.pending)
+                    ready = ch._readers is not None
+                    if ready:
+                        party = ch.give(self.pending)
             except PoisonException:
                 value = POISON
             self.mark()
+        if not ready:  # what kept two wishes apart may have gone to somebody else
+            other = self.match()
+            if other is None:
+                return
+            if self.op == READ:
+                value = other.pending
         self.chooser.schedule_core(self.guard, value)
         engine.wake(self.chooser.party())
         if party is not None:

@@ -7,6 +7,7 @@ import csp
 
 from rules_support import (
     LIB,
+    LIMIT_MS,
     MICROPYTHON,
     POISONED,
     Log,
@@ -232,6 +233,40 @@ async def test_two_choices_meet():
     assert (await join(writes))[1] == 0
     assert idle(ch)
     assert not ch.wanted
+
+
+async def test_a_choice_does_not_overtake_what_is_buffered():
+    for capacity in (1, 2, 3):
+        ch = Bridge("b", capacity)
+        log = Log()
+        h = csp.Spawn(chooses_three(ch.read, log))
+        await settle()
+        for i in range(3):
+            await ch.write.within(LIMIT_MS, i)
+        await join(h)
+        assert log.items() == [0, 1, 2]
+        assert idle(ch)
+        assert not ch.wanted
+
+
+@csp.process
+async def chooses_three(cin, log):
+    alt = csp.Alternative(cin, csp.Timer(ms=LIMIT_MS))
+    for _ in range(3):
+        log.add((await alt.select())[1])
+
+
+async def test_a_choice_does_not_overtake_an_interrupt():
+    ch = Bridge("b", isr=2)
+    log = Log()
+    h = csp.Spawn(chooses_three(ch.read, log))
+    await settle()
+    ch.from_isr(1)
+    ch.from_isr(2)
+    await ch.write.within(LIMIT_MS, 3)
+    await join(h)
+    assert log.items() == [1, 2, 3]
+    assert idle(ch)
 
 
 async def test_a_choice_does_not_meet_itself():

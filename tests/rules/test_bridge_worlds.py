@@ -102,6 +102,53 @@ async def test_a_process_writes_and_a_thread_reads():
     assert idle(ch)
 
 
+async def test_a_choice_does_not_overtake_a_thread_that_waits():
+    ch = Bridge("b")
+    writes = csp.Spawn(choose(ch.write.alt_pending_write(4)))
+    await settle()
+    t = Thread(reads, ch.threads.read, 1)
+    while not ch.queue_len():
+        block_ms(1)  # the loop does not learn of it
+    g, v = await csp.Alternative(ch.read, csp.Skip()).select()
+    assert isinstance(g, csp.Skip), v
+    assert await t.join() == [4]
+    await join(writes)
+    assert idle(ch)
+    assert not ch.wanted
+
+
+async def test_two_choices_meet_when_a_thread_took_what_kept_them_apart():
+    for op in 0, 1:
+        ch = Bridge("b")
+        guards = [ch.read, ch.write.alt_pending_write(3)]
+        threads = [(writes, ch.threads.write, 1, 2), (reads, ch.threads.read, 1)]
+        waits = csp.Spawn(choose(guards[op]))
+        await settle()
+        older = Thread(*threads[op])  # what came before the second choice
+        while not ch.queue_len():
+            block_ms(1)  # the loop does not learn of it
+        gone = Amid(*threads[1 - op])
+        g, v = await csp.Alternative(guards[1 - op], gone).select()
+        assert g is guards[1 - op]
+        assert sorted([v, (await join(waits))[1]]) == [0, 3]
+        assert [await older.join(), await gone.thread.join()].count([1]) == 1
+        assert idle(ch)
+        assert not ch.wanted
+
+
+class Amid(csp.Guard):
+    """Runs a thread amid a choice, after the guards before it were looked at."""
+
+    def __init__(self, *args):
+        self.args = args
+
+    def enable(self, alt):
+        self.thread = Thread(*self.args)
+        while not self.thread.ended:
+            block_ms(1)
+        return False, None
+
+
 async def test_many_messages_go_there_and_come_back():
     there, back = Bridge("there", capacity=50), Bridge("back", capacity=50)
 
