@@ -67,8 +67,9 @@ def compiled(folder, packages, version=6, native=None):
         marked = pathlib.Path(name) / "marked.py"
         for path in sources(packages):
             source = ROOT / path
-            # Named in tracebacks without .py: the image for a ROMFS has little room.
-            words = [program, "-O3", "-s", path[:-3].removesuffix("/__init__")]
+            # Named in tracebacks by the module alone: the image for a ROMFS has little room.
+            module = path[:-3].removesuffix("/__init__").rpartition("/")[2]
+            words = [program, "-O3", "-s", module]
             if native:
                 marked.write_text(_marked(path), encoding="utf-8")
                 source = marked
