@@ -216,6 +216,61 @@ def test_an_exception_in_a_callback_is_reported_and_the_timer_goes_on():
     assert [type(e) for e in reported] == [ValueError]
 
 
+class Gate:
+    """A lock whose acquire is hit by Ctrl-C `hits` times."""
+
+    def __init__(self, lock):
+        self.lock = lock
+        self.hits = 0
+        self.release = lock.release
+
+    def acquire(self, wait=1):
+        if self.hits:
+            self.hits -= 1
+            raise KeyboardInterrupt
+        return self.lock.acquire(wait)
+
+
+def test_ctrl_c_that_comes_to_the_timer_thread_is_handed_on():
+    # As MicroPython did up to 1.16: it went to whichever thread ran.
+    bell = Bell()
+    bell.alarm("before").start(0)
+    until(lambda: bell.rung)
+    gate = clock._gate
+    sleep_ms = kept.sleep_ms
+    main = get_ident()
+    hits = [2]
+
+    def sleeps(ms):
+        if get_ident() != main and hits[0]:
+            hits[0] -= 1
+            raise KeyboardInterrupt
+        sleep_ms(ms)
+
+    clock._gate = Gate(gate)
+    kept.sleep_ms = sleeps
+    kept.interrupted = False
+    try:
+        bell.alarm("slept").start(20)
+        until(lambda: len(bell.rung) == 2)
+        assert kept.interrupted and hits == [0]
+        until(lambda: clock._parked)
+        kept.interrupted = False
+        clock._gate.hits = 2
+        bell.alarm("parks").start(0)
+        until(lambda: kept.interrupted and not clock._gate.hits)
+        bell.alarm("parked").start(0)
+        until(lambda: len(bell.rung) == 4)
+        until(lambda: clock._parked)
+    finally:
+        kept.interrupted = False
+        kept.sleep_ms = sleep_ms
+        clock._gate = gate
+    bell.alarm("after").start(0)
+    until(lambda: len(bell.rung) == 5)
+    assert bell.labels() == ["before", "slept", "parks", "parked", "after"]
+
+
 def test_ticks_may_wrap_around():
     if not MICROPYTHON:
         return  # its clock does not

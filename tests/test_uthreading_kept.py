@@ -371,6 +371,53 @@ def test_all_primitives_work_in_a_polling_main_thread():
         kept.poll_in_main(old)
 
 
+class HitBolt:
+    """A bolt whose worker is hit by Ctrl-C the first time that it waits."""
+
+    def __init__(self):
+        self.lock = allocate_lock()
+        self.release = self.lock.release
+        self.calls = 0
+
+    def acquire(self, wait=1):
+        self.calls += 1
+        if self.calls == 2:  # the first is that of its maker
+            raise KeyboardInterrupt
+        return self.lock.acquire(wait)
+
+
+def test_ctrl_c_that_comes_to_an_idle_thread_goes_to_a_polling_main_thread():
+    # As MicroPython did up to 1.16: it went to whichever thread ran.
+    bolts = []
+    ran = []
+
+    def allocate():
+        bolts.append(HitBolt())
+        return bolts[-1]
+
+    size = kept.stack_size(1 << 20)  # which no idle thread has
+    old = kept.poll_in_main(True)
+    bolt = allocate_lock()
+    bolt.acquire()
+    kept.allocate_lock = allocate
+    try:
+        kept.interrupted = False
+        kept.start(lambda: ran.append(1))
+        try:
+            kept.wait(bolt)
+        except KeyboardInterrupt:
+            ran.append("interrupted")
+        assert ran == [1, "interrupted"] and not kept.interrupted
+        until(lambda: bolts[0].calls == 3)
+        run_and_wait(lambda: ran.append(2))
+        assert ran == [1, "interrupted", 2] and len(bolts) == 1
+    finally:
+        kept.allocate_lock = allocate_lock
+        kept.interrupted = False
+        kept.poll_in_main(old)
+        kept.stack_size(size)
+
+
 def test_starting_a_job_on_an_idle_thread_allocates_nothing():
     if not MICROPYTHON:
         return

@@ -16,7 +16,6 @@ from uthreading import alone, kept
 from cspcore.channel import POISON, READ, WAITING
 from cspcore.channel import Offer as BaseOffer
 
-_SLICE_MS = 5
 _NOTICE_S = 0.3
 _CPYTHON = sys.implementation.name == "cpython"
 _LOOK = 100  # slices between two looks of the watchdog
@@ -38,7 +37,7 @@ class _PolledBolt:
     def acquire(self):
         slices = 0
         while not self.bolt.acquire(0):
-            kept.sleep_ms(_SLICE_MS)
+            kept.pause()
             slices += 1
             if slices == _LOOK and look is not None:
                 slices = 0

@@ -32,6 +32,7 @@ def run_group(group, processes):
     group.depth = 1
     group.waits = group.failed = False
     group.within = group
+    kept.interrupted = False  # of another run
     try:
         with lock:
             _nest(group, offers.get(get_ident()))

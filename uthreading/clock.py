@@ -137,18 +137,22 @@ def _next():
 
 
 def _serve():
+    alarm = 0
     while True:
         try:
-            alarm = _next()
-        except MemoryError:
-            alarm = _SLICE_MS  # try again
-        if alarm is None:
-            _gate.acquire()
-        elif isinstance(alarm, int):
-            kept.sleep_ms(min(alarm, _SLICE_MS))
-        else:
+            if alarm is None:
+                _gate.acquire()
+                alarm = 0
             try:
+                alarm = _next()
+            except MemoryError:
+                alarm = _SLICE_MS  # try again
+            if isinstance(alarm, int):
+                kept.sleep_ms(min(alarm, _SLICE_MS))
+            elif alarm is not None:
                 alarm._callback(alarm)
-            except BaseException as e:
-                report(e, None)
-            alarm = None  # keep nothing alive while parked
+                alarm = 0  # keep nothing alive while parked
+        except KeyboardInterrupt:
+            kept.interrupted = True
+        except BaseException as e:
+            report(e, None)

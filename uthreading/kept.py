@@ -43,6 +43,9 @@ _start_new_thread = _thread.start_new_thread
 loads_early = sys.platform != "esp32" and (_CPYTHON or gc.mem_free() + gc.mem_alloc() >= 0x80000)
 _unloaded = loads_early
 loaders = []  # what else is to be called then
+# Ctrl-C came to one of these threads: MicroPython 1.16 and older give it to whichever runs. It is
+# for the main thread, if that polls.
+interrupted = False
 
 
 def room(names, n):
@@ -101,32 +104,43 @@ class _Worker:
         self.bolt.acquire()
 
     def work(self):
-        global _idle, _idle_count
+        global _idle, _idle_count, interrupted
         ident = get_ident()
         bolt = self.bolt
+        waits = False
         _forget(ident)  # left by a foreign thread that had the same ident
         while True:
-            try:
-                self.job()
-            except BaseException as e:
-                report(e, _thread_of(ident))
-            after = self.after
-            self.job = self.after = None
-            with lock:
-                record = records.pop(ident, None)
-                self.below = _idle
-                _idle = self
-                _idle_count += 1
-            # From here on `start` may hand over the next job, even before the bolt is reached.
-            try:
-                if record is not None:
-                    _clear_locals(record[1], ident)
-                if after is not None:
-                    after()
-            except BaseException as e:
-                report(e, None)
-            record = after = None  # an idle thread keeps nothing alive
-            bolt.acquire()
+            try:  # where Ctrl-C may come, it comes at a jump
+                if waits:
+                    bolt.acquire()
+                    waits = False
+                if self.job is not None:
+                    job = self.job
+                    self.job = None
+                    try:
+                        job()
+                    except BaseException as e:
+                        report(e, _thread_of(ident))
+                job = None  # an idle thread keeps nothing alive
+                after = self.after
+                self.after = None
+                with lock:
+                    record = records.pop(ident, None)
+                    self.below = _idle
+                    _idle = self
+                    _idle_count += 1
+                    waits = True
+                # From here on `start` may hand over the next job, even before the bolt is reached.
+                try:
+                    if record is not None:
+                        _clear_locals(record[1], ident)
+                    if after is not None:
+                        after()
+                except BaseException as e:
+                    report(e, None)
+                record = after = None
+            except KeyboardInterrupt:
+                interrupted = True
 
 
 def start(fn, after=None):
@@ -217,7 +231,16 @@ def wait(bolt):
         bolt.acquire()
     else:
         while not bolt.acquire(0):
-            sleep_ms(5)
+            pause()
+
+
+def pause():
+    """Sleeps 5 ms of a wait of the main thread; KeyboardInterrupt if Ctrl-C came to another."""
+    global interrupted
+    sleep_ms(5)
+    if interrupted:
+        interrupted = False
+        raise KeyboardInterrupt
 
 
 # Whether a thread made with one stack size serves when another is wanted. The default may be of
