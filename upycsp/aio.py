@@ -70,6 +70,8 @@ else:
             return _awaiting(self._await()).__await__()
 
 
+_ONCE = "an operation is awaited once"
+
 # Operations, and whatever else is awaited here, are generators that never yield, but to a Parallel
 # that asks what they are. A `yield` at the end that is never reached makes a function a generator.
 
@@ -80,17 +82,16 @@ def _operations():
     lock = allocate_lock()
 
     def guard_of(operation):
-        # The guard that does the same as an un-awaited operation.
+        # The guard that does the same as an un-awaited operation, which still can be awaited.
         nonlocal asking
         with lock:
             asking = get_ident()
             try:
                 guard = operation.send(None)
             except StopIteration:
-                raise RuntimeError("an operation is awaited once")
+                raise RuntimeError(_ONCE)
             finally:
                 asking = None
-        operation.close()
         return guard
 
     def reader(plain):
@@ -100,7 +101,7 @@ def _operations():
         @coroutine
         def csp_read(self):
             nonlocal done
-            if asking and asking == get_ident():
+            while asking and asking == get_ident():
                 yield self
             done += 1
             if not done & 63:
@@ -113,7 +114,7 @@ def _operations():
     def writer(plain):
         @coroutine
         def csp_write(self, value):
-            if asking and asking == get_ident():
+            while asking and asking == get_ident():
                 yield self.alt_pending_write(value)
             return plain(self, value)
 
@@ -301,20 +302,31 @@ process = maker(Process)
 def _as_process(x):
     if hasattr(x, "send") and hasattr(x, "throw"):
         return Process(x, None)
-    return _plain.as_process(x)
+    return _plain.as_process(x, ", or a coroutine")
 
 
 class Parallel(_plain.Parallel, Awaitable):
     """As upycsp's; also takes coroutines and un-awaited operations. `await` gives the results."""
 
-    _as_process = staticmethod(_as_process)
+    _operations = False  # whether some members are operations that are still to be asked
 
-    def _convert(self):
-        self.members = [
-            m if isinstance(m, Process) or not is_operation(m) else _guard_of(m)
-            for m in self.members
-        ]
-        _plain.Parallel._convert(self)
+    def _as_process(self, x):
+        if not is_operation(x):
+            return _as_process(x)
+        if self.members.count(x) > 1:
+            raise RuntimeError(_ONCE)
+        self._operations = True
+        return x
+
+    def _begin(self, me):
+        if self._operations:
+            members = [_guard_of(m) if hasattr(m, "throw") else m for m in self.members]
+            for m in self.members:
+                if hasattr(m, "throw"):
+                    m.close()
+            self.members = members
+            self._operations = False
+        return _plain.Parallel._begin(self, me)
 
     @coroutine
     def _await(self):

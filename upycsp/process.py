@@ -266,8 +266,8 @@ class _Composite(BaseComposite, Process):
 process = maker(Process)
 
 
-def as_process(x):
-    """What a Parallel starts for x; TypeError if that is no process."""
+def as_process(x, more=""):
+    """What a Parallel starts for x; TypeError if that is no process. more: of its sentence."""
     if isinstance(x, Process):
         return x
     if isinstance(x, (Parallel, Sequence)):
@@ -275,7 +275,7 @@ def as_process(x):
             if x.as_member is None:
                 x.as_member = _Composite(x)
             return x.as_member
-    raise TypeError("a process is expected: a call of a @process function")
+    raise TypeError("a process is expected: a call of a @process function" + more)
 
 
 def is_guard(x):

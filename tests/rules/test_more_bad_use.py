@@ -160,6 +160,33 @@ async def test_an_operation_that_has_been_awaited_is_refused_by_a_parallel():
             assert idle(ch) and not ch.poisoned
 
 
+async def test_a_parallel_that_does_not_run_uses_no_operation():
+    if not AWAITABLE:
+        skip("an operation is a call there")
+    ch = csp.BufferedChannel("b", 9)
+    for v in range(3):
+        write = ch.write(v)
+        if v == 0:
+            with raises(TypeError):
+                csp.Parallel(write, None)
+        elif v == 1:
+            with raises(RuntimeError):
+                csp.Parallel(write, write)
+        else:
+            csp.Parallel(write)  # it is never awaited
+        assert await write == 0
+        read = ch.read()
+        with raises(TypeError):
+            csp.Parallel(read, None)
+        assert await read == v
+    write = ch.write(3)
+    both = csp.Parallel(write)
+    assert await write == 0
+    with raises(RuntimeError):
+        await both
+    assert await ch.read() == 3 and idle(ch)
+
+
 @csp.process
 async def logs(log, what):
     log.add(what)

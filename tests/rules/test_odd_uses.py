@@ -83,8 +83,13 @@ async def test_an_operation_can_not_be_used_twice():
     ch = csp.Channel("c")
     op = ch.read()
     assert await csp.Parallel(op, ch.write(3)) == [3, 0]
+    more = ch.write(4)
     with raises(RuntimeError):
-        csp.Parallel(op, ch.write(4))
+        await csp.Parallel(more, op)
+    assert idle(ch)
+    h = csp.Spawn(take(ch.read))
+    assert await more == 0  # it has not been used up
+    assert await join(h) == 4
     assert await csp.Parallel(ch.read(), ch.write(5)) == [5, 0]
 
 
