@@ -62,7 +62,7 @@ class Extended(Offer):
 
     def __init__(self, end, hold, kind):
         ch = end._channel
-        if not isinstance(getattr(ch, "real", ch), kind):
+        if not isinstance(ch.real if hasattr(ch, "real") else ch, kind):
             raise TypeError("an extended read needs a rendezvous channel")
         Offer.__init__(self, ch, READ, self)
         self.end = end

@@ -7,8 +7,11 @@ UNTOLD = "all processes wait; too little memory is left to tell where"
 
 def wish(offer):
     """What an offer waits for: `reads c`, or what its channel calls that."""
-    words = getattr(offer.channel, "words", ("reads ", "writes ", "an unnamed channel"))
-    return words[offer.op] + title(offer.channel, words[2])
+    ch = offer.channel
+    words = ("reads ", "writes ", "an unnamed channel")
+    if hasattr(ch, "words"):  # getattr with a default fails on 1.11, if a class has __getattr__
+        words = ch.words
+    return words[offer.op] + title(ch, words[2])
 
 
 def report(waits):
@@ -35,7 +38,6 @@ def is_read(x):
 def _name_of(x):
     # A text with the name of a generator in quotes, which MicroPython's own has; that of CPython's
     # coroutines, which are none of ours, has not.
-    code = getattr(x, "gi_code", None)
-    if code is None:
-        return str(x) if hasattr(x, "throw") else ""
-    return "'" + code.co_name + "'"
+    if hasattr(x, "gi_code"):
+        return "'" + x.gi_code.co_name + "'"
+    return str(x) if hasattr(x, "throw") else ""

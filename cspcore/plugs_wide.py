@@ -59,7 +59,7 @@ def build(csp):
     async def Multiplex(cins, cout, fair=True):
         alt = Alternative(*some(cins))
         while True:
-            g, v = await alt.select(fair)
+            g, v = await alt.select(None, fair)
             i = 0
             while cins[i] is not g:
                 i += 1

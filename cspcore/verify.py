@@ -50,7 +50,7 @@ def verify_buffered(channel):
 
 def _real(channel):
     # The channel itself, where an offer has come through a cspcore.life.Share of it.
-    return getattr(channel, "real", channel)
+    return channel.real if hasattr(channel, "real") else channel
 
 
 def _each(offer):

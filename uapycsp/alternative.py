@@ -42,7 +42,7 @@ class Alternative(Composed, engine.Parked, Choice):
         self._limit = None
 
     @coroutine
-    def select(self, fair=False, ready=None):
+    def select(self, ready=None, fair=False):
         """Wait until a guard is ready; (guard, value). Of several ready ones takes the first.
 
         ready: a truth value for each guard; those that are false are left out this time.
@@ -112,7 +112,7 @@ class Alternative(Composed, engine.Parked, Choice):
 
     def fair_select(self, ready=None):
         """As select, but a ready guard is passed over at most once per other guard."""
-        return self.select(True, ready)
+        return self.select(ready, True)
 
     __aenter__ = select
 

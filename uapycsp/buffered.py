@@ -47,6 +47,7 @@ class AnyReadLoop(AnyReadEnd):
     """What `async for` reads through."""
 
     __anext__ = AnyReadEnd.csp_read
+    __iter__ = channels.ReadLoop.__iter__
 
     def ended(self):
         return StopAsyncIteration()

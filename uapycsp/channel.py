@@ -121,6 +121,10 @@ class ReadLoop(ReadEnd):
 
     __anext__ = ReadEnd.csp_read
 
+    def __iter__(self):  # MicroPython 1.11 awaits what it iterates over
+        return self
+        yield
+
     def ended(self):
         return StopAsyncIteration()
 

@@ -550,7 +550,7 @@ def run(*processes, clock=None):
         raise RuntimeError("an event loop runs already: await the process")
     if not processes:
         raise ValueError("run needs at least one process")
-    if clock is not None and not hasattr(clock, "run"):
+    if clock is not None and (isinstance(clock, type) or not hasattr(clock, "run")):
         raise TypeError("the clock is no VirtualClock of this library")
     runs = (clock or engine).run
     from uapycsp.watch import look  # not later, when there may be no memory for it

@@ -128,7 +128,7 @@ _guard_of, _reader, _writer = _operations()
 
 class _Reading:
     def __iter__(self):
-        raise TypeError("use async for")
+        raise TypeError("use await cin() or async for")
 
     def __aiter__(self):
         return self
@@ -155,6 +155,19 @@ class _Reading:
         """End the channel; what comes back may be awaited or not."""
         self.plain_poison(strength)
         return NOTHING
+
+
+if sys.implementation.version < (1, 12):  # MicroPython's, which awaits what it iterates over
+
+    class _ReadLoop:
+        def __init__(self, end):
+            self.__anext__ = end.__anext__
+
+        def __iter__(self):
+            return self
+            yield
+
+    _Reading.__aiter__ = lambda self: _ReadLoop(self)
 
 
 class _Writing:
@@ -247,19 +260,19 @@ class Alternative(alternative.Alternative):
         self._done = 0  # selections; an attribute, for another thread may know this object already
 
     @coroutine
-    def select(self, fair=False, ready=None):
+    def select(self, ready=None, fair=False):
         """Wait until a guard is ready; (guard, value). Of several ready ones takes the first."""
         self._done = self._done + 1 & 63
         if not self._done:
             advance(self)
-        return alternative.Alternative.select(self, fair, ready)
+        return alternative.Alternative.select(self, ready, fair)
         yield
 
     pri_select = select
 
     def fair_select(self, ready=None):
         """As select, but a ready guard is passed over at most once per other guard."""
-        return self.select(True, ready)
+        return self.select(ready, True)
 
     __aenter__ = select
 

@@ -29,7 +29,7 @@ class Alternative(Choice):
         self._alarm = Alarm(self._due) if self._own else None
         self._me = None  # the offer of the thread that waits; not None: in use
 
-    def select(self, fair=False, ready=None):
+    def select(self, ready=None, fair=False):
         """Wait until a guard is ready; (guard, value). Of several ready ones takes the first.
 
         ready: a truth value for each guard; those that are false are left out this time.
@@ -78,7 +78,7 @@ class Alternative(Choice):
 
     def fair_select(self, ready=None):
         """As select, but a ready guard is passed over at most once per other guard."""
-        return self.select(True, ready)
+        return self.select(ready, True)
 
     __enter__ = select
 

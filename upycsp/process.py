@@ -716,7 +716,7 @@ def runner(clock):
     """What runs a Parallel by a clock, or without one as watch.run_group."""
     if clock is None:
         return load("upycsp.watch").run_group  # not later, when there may be no memory for it
-    if not hasattr(clock, "run_group"):
+    if isinstance(clock, type) or not hasattr(clock, "run_group"):
         raise TypeError("the clock is no VirtualClock of this library")
     return clock.run_group
 

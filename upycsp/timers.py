@@ -6,9 +6,9 @@ from uthreading import clock
 
 class engine:
     # A clock of its own: a virtual one has other ticks than the alarms of uthreading.
-    ticks_ms = clock.ticks_ms
-    ticks_add = clock.ticks_add
-    ticks_diff = clock.ticks_diff
+    ticks_ms = staticmethod(clock.ticks_ms)  # else 1.11 takes them for methods
+    ticks_add = staticmethod(clock.ticks_add)
+    ticks_diff = staticmethod(clock.ticks_diff)
 
 
 ticks_add = engine.ticks_add

@@ -150,9 +150,12 @@ def _serve():
             if isinstance(alarm, int):
                 kept.sleep_ms(min(alarm, _SLICE_MS))
             elif alarm is not None:
-                alarm._callback(alarm)
+                try:
+                    alarm._callback(alarm)
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as e:
+                    report(e, None)
                 alarm = 0  # keep nothing alive while parked
         except KeyboardInterrupt:
             kept.interrupted = True
-        except BaseException as e:
-            report(e, None)

@@ -52,11 +52,12 @@ async def test_a_guard_that_is_left_out_is_not_chosen_though_it_is_ready():
 
 async def test_any_truth_values_in_a_list_or_tuple_will_do():
     a, b = csp.Channel("a"), csp.Channel("b")
-    writers = await waiting_writers(b, (1, 2, 3))
+    writers = await waiting_writers(b, (1, 2, 3, 4))
     alt = csp.Alternative(a.read, b.read)
     assert await alt.select(ready=("", "x")) == (b.read, 1)
     assert await alt.select(ready=[0, 7]) == (b.read, 2)
     assert await alt.select(ready=[1, 1]) == (b.read, 3)
+    assert await alt.select([0, 1]) == (b.read, 4)
     await join_all(writers)
     assert usable(alt, a, b)
 

@@ -477,7 +477,7 @@ def test_bad_use_of_clocks_raises():
         from upycsp.virtual import VirtualClock as OtherClock
     else:
         from uapycsp.virtual import VirtualClock as OtherClock
-    for bad in (5, 0, "clock", [1], OtherClock()):
+    for bad in (5, 0, "clock", [1], OtherClock(), VirtualClock):
         with raises(TypeError) as e:
             csp.run(nothing(), clock=bad)  # pyright: ignore
         assert sentence(e.value)

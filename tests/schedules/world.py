@@ -200,7 +200,7 @@ class Actor:
         mask = None if ready is None else [digit == "1" for digit in ready]
 
         def select():
-            g, v = alt.select(fair, mask)
+            g, v = alt.select(mask, fair)
             return ("chosen", [g is h for h in alt.guards].index(True), v)
 
         shown = guards
