@@ -87,7 +87,7 @@ elif sys.platform in ("esp32", "linux", "darwin"):
     def sleep_ms(ms):
         try:
             _ipoll(ms)
-        except MemoryError:  # the timer thread and the watchdog must not end by it
+        except (MemoryError, OSError):  # the timer thread and the watchdog must not end by it
             time.sleep_ms(ms)
 
 else:
