@@ -156,7 +156,8 @@ def test_each_mpy_file_says_for_whom_it_is_and_where_it_comes_from(built, tree, 
     heads = {data[:4] for data in found.values()}
     assert header in heads and heads <= {header, b"M\x06\x00\x1f"}
     for path, data in found.items():
-        assert path[:-4].removesuffix("/__init__").encode() in data[:80]
+        module = path[:-4].removesuffix("/__init__").rpartition("/")[2].encode()
+        assert b"%c%s\0" % (2 * len(module), module) in data[:40]
 
 
 def test_line_numbers_and_docstrings_are_left_out(built):

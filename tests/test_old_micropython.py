@@ -38,6 +38,7 @@ def micropython(*words, path=(), **more):
 # What is used only where it is there, or where the port is known to have it.
 GUARDED = {
     "co_name": "CPython's functions tell their names so",
+    "gi_code": "CPython's generators",
     "monotonic": "CPython's clock",
     "perf_counter_ns": "CPython's clock",
     "process_time": "CPython's clock",
