@@ -1,6 +1,9 @@
 """uthreading in uses that few think of, and a `run` of uapycsp that another thread has begun."""
 
+from _thread import get_ident
+
 import uthreading
+import upycsp
 from uapycsp import process, run
 from ufuture import sleep_ms
 from ufuture.loop import engine
@@ -131,3 +134,51 @@ def test_a_run_in_another_thread_is_refused_also_while_the_loop_sleeps():
     assert run(sleeps()) is True
     assert told == [True] * 20, told
     assert engine.is_busy() is False
+
+
+# Ctrl-C in the library's own threads, as up to MicroPython 1.16
+
+
+@upycsp.process
+def reads(cin):
+    cin()
+
+
+def test_ctrl_c_that_comes_to_the_watchdog_does_not_end_it():
+    sleep_ms = kept.sleep_ms
+    main = get_ident()
+    hits = [1]
+
+    def sleeps(ms):
+        if get_ident() != main and hits[0]:
+            hits[0] = 0
+            raise KeyboardInterrupt
+        sleep_ms(ms)
+
+    kept.sleep_ms = sleeps
+    try:
+        for _ in range(2):
+            p = reads(upycsp.Channel("c").read)
+            said = raises(upycsp.DeadlockError, upycsp.run, p)
+            assert said == "1 process waits: reads reads c"
+    finally:
+        kept.sleep_ms = sleep_ms
+        kept.interrupted = False
+    assert hits == [0]
+
+
+def test_a_run_within_a_run_leaves_ctrl_c_to_the_main_thread():
+    @upycsp.process
+    def nothing():
+        pass
+
+    @upycsp.process
+    def nests():
+        kept.interrupted = True
+        upycsp.run(nothing())
+        told.append(kept.interrupted)
+        kept.interrupted = False
+
+    told = []
+    upycsp.run(nests(), nothing())
+    assert told == [True]

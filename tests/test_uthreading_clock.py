@@ -271,6 +271,56 @@ def test_ctrl_c_that_comes_to_the_timer_thread_is_handed_on():
     assert bell.labels() == ["before", "slept", "parks", "parked", "after"]
 
 
+def test_a_gate_is_open_when_a_start_lets_go_of_its_lock():
+    # Who starts an alarm may be interrupted from there on.
+    bell = Bell()
+    until(lambda: clock._parked)
+    lock = clock._lock
+
+    class Interrupted:
+        def __enter__(self):
+            lock.acquire()
+
+        def __exit__(self, *args):
+            lock.release()
+            if get_ident() == main:
+                raise KeyboardInterrupt
+
+    main = get_ident()
+    clock._lock = Interrupted()
+    try:
+        try:
+            bell.alarm("interrupted").start(0)
+            assert False
+        except KeyboardInterrupt:
+            pass
+    finally:
+        clock._lock = lock
+    until(lambda: bell.rung)
+    bell.alarm("next").start(0)
+    until(lambda: len(bell.rung) == 2)
+
+
+def test_ctrl_c_just_before_a_callback_loses_no_alarm():
+    bell = Bell()
+    hits = [2]
+
+    def hit(x, kind):
+        if hits[0] and isinstance(x, Alarm):
+            hits[0] -= 1
+            raise KeyboardInterrupt
+        return isinstance(x, kind)
+
+    clock.isinstance = hit
+    try:
+        bell.alarm("hit").start(0)
+        until(lambda: bell.rung)
+    finally:
+        del clock.isinstance
+        kept.interrupted = False
+    assert hits == [0] and bell.labels() == ["hit"]
+
+
 def test_ticks_may_wrap_around():
     if not MICROPYTHON:
         return  # its clock does not

@@ -332,14 +332,22 @@ class Parallel(_plain.Parallel, Awaitable):
         return x
 
     def _begin(self, me):
-        if self._operations:
-            members = [_guard_of(m) if hasattr(m, "throw") else m for m in self.members]
-            for m in self.members:
-                if hasattr(m, "throw"):
-                    m.close()
-            self.members = members
-            self._operations = False
-        return _plain.Parallel._begin(self, me)
+        begin = _plain.Parallel._begin
+        if not self._operations:
+            return begin(self, me)
+        given = self.members
+        left = self.left
+        self.members = [_guard_of(m) if hasattr(m, "throw") else m for m in given]
+        try:
+            return begin(self, me)
+        finally:
+            if self.left == left:  # it was refused: they can still be awaited
+                self.members = given
+            else:
+                self._operations = False
+                for m in given:
+                    if hasattr(m, "throw"):
+                        m.close()
 
     @coroutine
     def _await(self):

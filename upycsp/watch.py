@@ -32,7 +32,8 @@ def run_group(group, processes):
     group.depth = 1
     group.waits = group.failed = False
     group.within = group
-    kept.interrupted = False  # of another run
+    if get_ident() == kept.main_ident:
+        kept.interrupted = False  # of another run
     try:
         with lock:
             _nest(group, offers.get(get_ident()))
@@ -132,12 +133,16 @@ def _start_watch():
 def _watch():
     global _watches
     while True:
-        kept.sleep_ms(_WATCH_MS)
-        with lock:
-            if not _runs:
-                _watches = False
-                return
-        _look()
+        try:
+            while True:
+                kept.sleep_ms(_WATCH_MS)
+                with lock:
+                    if not _runs:
+                        _watches = False
+                        return
+                _look()
+        except KeyboardInterrupt:
+            kept.interrupted = True
 
 
 def _look():

@@ -66,10 +66,9 @@ class Alarm:
                 kept.resign()  # this job never ends
                 _started = True
             _arm(self, ms)
-            wake = _parked
-            _parked = False
-        if wake:
-            _gate.release()
+            if _parked:
+                _parked = False  # no jump, where Ctrl-C may come, lies between these two
+                _gate.release()
 
     def stop(self):
         """Disarms; true if it was armed and will not call back. Waits for no callback."""
@@ -139,23 +138,27 @@ def _next():
 def _serve():
     alarm = 0
     while True:
-        try:
-            if alarm is None:
-                _gate.acquire()
-                alarm = 0
-            try:
-                alarm = _next()
-            except MemoryError:
-                alarm = _SLICE_MS  # try again
-            if isinstance(alarm, int):
-                kept.sleep_ms(min(alarm, _SLICE_MS))
-            elif alarm is not None:
-                try:
-                    alarm._callback(alarm)
-                except KeyboardInterrupt:
-                    raise
-                except BaseException as e:
-                    report(e, None)
-                alarm = 0  # keep nothing alive while parked
+        try:  # around the loop: Ctrl-C comes at a jump
+            while True:
+                if alarm is None:
+                    _gate.acquire()
+                    alarm = 0
+                if isinstance(alarm, int):  # else Ctrl-C came before it was called
+                    try:
+                        alarm = _next()
+                    except MemoryError:
+                        alarm = _SLICE_MS  # try again
+                if isinstance(alarm, int):
+                    kept.sleep_ms(min(alarm, _SLICE_MS))
+                elif alarm is not None:
+                    due = alarm
+                    alarm = 0  # keep nothing alive while parked
+                    try:
+                        due._callback(due)
+                    except KeyboardInterrupt:
+                        raise
+                    except BaseException as e:
+                        report(e, None)
+                    due = None
         except KeyboardInterrupt:
             kept.interrupted = True

@@ -110,35 +110,36 @@ class _Worker:
         waits = False
         _forget(ident)  # left by a foreign thread that had the same ident
         while True:
-            try:  # where Ctrl-C may come, it comes at a jump
-                if waits:
-                    bolt.acquire()
-                    waits = False
-                if self.job is not None:
-                    job = self.job
-                    self.job = None
+            try:  # around the loop: Ctrl-C comes at a jump
+                while True:
+                    if waits:
+                        bolt.acquire()
+                        waits = False
+                    if self.job is not None:
+                        job = self.job
+                        self.job = None
+                        try:
+                            job()
+                        except BaseException as e:
+                            report(e, _thread_of(ident))
+                    job = None  # an idle thread keeps nothing alive
+                    after = self.after
+                    self.after = None
+                    with lock:
+                        record = records.pop(ident, None)
+                        self.below = _idle
+                        _idle = self
+                        _idle_count += 1
+                        waits = True
+                    # From here on `start` may hand over the next job, before the bolt is reached.
                     try:
-                        job()
+                        if record is not None:
+                            _clear_locals(record[1], ident)
+                        if after is not None:
+                            after()
                     except BaseException as e:
-                        report(e, _thread_of(ident))
-                job = None  # an idle thread keeps nothing alive
-                after = self.after
-                self.after = None
-                with lock:
-                    record = records.pop(ident, None)
-                    self.below = _idle
-                    _idle = self
-                    _idle_count += 1
-                    waits = True
-                # From here on `start` may hand over the next job, even before the bolt is reached.
-                try:
-                    if record is not None:
-                        _clear_locals(record[1], ident)
-                    if after is not None:
-                        after()
-                except BaseException as e:
-                    report(e, None)
-                record = after = None
+                        report(e, None)
+                    record = after = None
             except KeyboardInterrupt:
                 interrupted = True
 

@@ -77,6 +77,11 @@ async def test_a_coroutine_is_no_operation_however_it_is_called():
     assert idle(ch)
 
 
+@csp.process
+async def begins():
+    pass
+
+
 async def test_an_operation_can_not_be_used_twice():
     if LIB != "aio":
         skip("its operations are generators like all others")
@@ -90,6 +95,14 @@ async def test_an_operation_can_not_be_used_twice():
     h = csp.Spawn(take(ch.read))
     assert await more == 0  # it has not been used up
     assert await join(h) == 4
+    p = begins()
+    await csp.Parallel(p)
+    more = ch.write(6)
+    with raises(RuntimeError):
+        await csp.Parallel(more, p)  # which was started already
+    h = csp.Spawn(take(ch.read))
+    assert await more == 0
+    assert await join(h) == 6
     assert await csp.Parallel(ch.read(), ch.write(5)) == [5, 0]
 
 
