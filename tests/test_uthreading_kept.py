@@ -418,6 +418,27 @@ def test_ctrl_c_that_comes_to_an_idle_thread_goes_to_a_polling_main_thread():
         kept.stack_size(size)
 
 
+def test_ctrl_c_before_a_thread_tells_of_its_end_does_not_keep_it_from_that():
+    clear = kept._clear_locals
+    hits = [2]
+
+    def hit(used, ident):
+        if hits[0]:
+            hits[0] -= 1
+            raise KeyboardInterrupt
+        clear(used, ident)
+
+    kept._clear_locals = hit
+    try:
+        t = uthreading.Thread(target=uthreading.get_ident)
+        t.start()
+        t.join(30)
+    finally:
+        kept._clear_locals = clear
+        kept.interrupted = False
+    assert hits == [0] and not t.is_alive()
+
+
 def test_starting_a_job_on_an_idle_thread_allocates_nothing():
     if not MICROPYTHON:
         return

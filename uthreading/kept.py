@@ -107,39 +107,44 @@ class _Worker:
         global _idle, _idle_count, interrupted
         ident = get_ident()
         bolt = self.bolt
-        waits = False
+        waits = False  # on the idle stack, which it leaves by its bolt
         _forget(ident)  # left by a foreign thread that had the same ident
         while True:
             try:  # around the loop: Ctrl-C comes at a jump
                 while True:
-                    if waits:
-                        bolt.acquire()
-                        waits = False
-                    if self.job is not None:
+                    if not waits:
                         job = self.job
-                        self.job = None
-                        try:
-                            job()
-                        except BaseException as e:
-                            report(e, _thread_of(ident))
-                    job = None  # an idle thread keeps nothing alive
-                    after = self.after
-                    self.after = None
-                    with lock:
-                        record = records.pop(ident, None)
-                        self.below = _idle
-                        _idle = self
-                        _idle_count += 1
-                        waits = True
-                    # From here on `start` may hand over the next job, before the bolt is reached.
+                        if job is not None:
+                            self.job = None
+                            try:
+                                job()
+                            except BaseException as e:
+                                report(e, _thread_of(ident))
+                        job = None  # an idle thread keeps nothing alive
+                        after = self.after
+                        self.after = None
+                        with lock:
+                            record = records.pop(ident, None)
+                            self.below = _idle
+                            _idle = self
+                            _idle_count += 1
+                            waits = True
+                    # Now `start` may hand over the next job, even before the bolt is reached.
                     try:
                         if record is not None:
                             _clear_locals(record[1], ident)
+                            record = None
                         if after is not None:
-                            after()
+                            tell = after
+                            after = None
+                            tell()
+                    except KeyboardInterrupt:
+                        raise
                     except BaseException as e:
                         report(e, None)
-                    record = after = None
+                    record = after = tell = None
+                    bolt.acquire()
+                    waits = False
             except KeyboardInterrupt:
                 interrupted = True
 
