@@ -21,8 +21,9 @@ FILES += [TESTS / "test_engine_loops.py", TESTS / "test_standing_coroutines.py"]
 FILES += sorted(TESTS.glob("test_ufuture*.py"))
 RULES = sorted(TESTS.glob("rules/test_*.py"))
 FEW = [path for path in RULES if path.stem in (
-    "test_choice", "test_deadlock", "test_extended", "test_more_plugnplay",
-    "test_parallel", "test_plugnplay", "test_poison", "test_spawn")]
+    "test_bridge", "test_choice", "test_closing", "test_deadlock", "test_end_guards",
+    "test_extended", "test_more_plugnplay", "test_parallel", "test_plugnplay", "test_poison",
+    "test_spawn")]
 # What runs under each version, and which variants of it. From 1.19 on the parts that the engine
 # uses are today's, so fewer will do.
 VERSIONS = {

@@ -221,6 +221,18 @@ def test_an_asyncio_before_1_16_is_refused_at_import(tmp_path):
         "ufuture needs the asyncio of MicroPython 1.16 or later")
 
 
+@needs_micropython
+def test_an_asyncio_whose_tasks_are_no_objects_is_refused_at_import(tmp_path):
+    """That of MicroPython up to 1.12, which came as files."""
+    (tmp_path / "asyncio.py").write_text("raise ImportError")
+    (tmp_path / "uasyncio").mkdir()
+    (tmp_path / "uasyncio" / "__init__.py").write_text("")
+    (tmp_path / "uasyncio" / "core.py").write_text(
+        "loop = None\ndef Task(coro):\n    loop.call_soon(coro)\n    return coro\n")
+    assert refused("from uapycsp import run", tmp_path) == (
+        "ufuture needs the asyncio of MicroPython 1.16 or later")
+
+
 # --- modules without __getattr__, as in Pycom's firmware
 
 _ALL = """
@@ -237,3 +249,80 @@ print([name for name in package.__all__ if name not in names], hasattr(package, 
 def test_without_getattr_in_modules_all_names_are_there_after_the_import(tmp_path, package):
     copy_without_getattr(tmp_path)
     assert micropython("-c", _ALL.format(package), path=[tmp_path]) == (0, "[] False\n", "")
+
+
+_EACH = """
+import sys
+sys.path.insert(0, "{}")
+failed = []
+for name in {}:
+    for loaded in list(sys.modules):
+        if loaded.split(".")[0] in {}:
+            del sys.modules[loaded]
+    try:
+        __import__(name)
+    except Exception as error:
+        failed.append((name, error))
+print(failed)
+"""
+
+
+@needs_micropython
+def test_without_getattr_in_modules_each_module_can_be_the_first_that_is_imported(tmp_path):
+    copy_without_getattr(tmp_path)
+    names = [".".join(path.relative_to(tmp_path).with_suffix("").parts)
+             for package in PACKAGES for path in sorted((tmp_path / package).glob("*.py"))
+             if path.stem not in ("__init__", "cpython")]
+    assert "upycsp.bridge" in names
+    program = _EACH.format(tmp_path, names, PACKAGES)
+    assert micropython("-c", program, path=[tmp_path]) == (0, "[]\n", "")
+
+
+# --- what old compilers get wrong
+
+def returns_in_a_try_whose_end_is_long(tree):
+    """The lines of each `return` in a `try` the `finally` of which holds more than simple words.
+
+    For the `finally` on the way of a `return`, MicroPython before 1.23 reckons with too small a
+    stack: what a loop or a `with` keeps there overwrites the last local variable.
+    """
+    compound = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Try)
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try) and any(isinstance(x, compound) for part in node.finalbody
+                                             for x in ast.walk(part)):
+            within = node.body + node.handlers + node.orelse
+            lines += [x.lineno for part in within for x in own_nodes(part)
+                      if isinstance(x, ast.Return)]
+    return lines
+
+
+def own_nodes(node):
+    """A node and what it holds, but for the functions defined there."""
+    yield node
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+        for child in ast.iter_child_nodes(node):
+            yield from own_nodes(child)
+
+
+def test_no_return_leaves_by_a_long_finally():
+    found = {str(path): returns_in_a_try_whose_end_is_long(ast.parse(path.read_text()))
+             for path in on_boards()}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+def test_a_return_by_a_long_finally_would_be_found():
+    tree = ast.parse("""
+def f(items):
+    try:
+        if items:
+            return 1
+        return lambda: 2
+    except ValueError:
+        return 3
+    finally:
+        if items:
+            for x in items:
+                x.close()
+""")
+    assert returns_in_a_try_whose_end_is_long(tree) == [5, 6, 8]

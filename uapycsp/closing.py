@@ -13,5 +13,5 @@ def Closed(cout):
     """
     if hasattr(cout, "closed"):
         return cout.closed()  # of a bridge
-    Composed.refuse_threads(getattr(cout, "_channel", None))
+    Composed.refuse_threads(cout._channel if hasattr(cout, "_channel") else None)
     return AnyReadEnd(watch(cout))

@@ -40,7 +40,7 @@ except ImportError:
     _thread = None
 from ufuture.heap import advance
 
-if core is None or not hasattr(core.Task(None), "state"):
+if not hasattr(core, "TaskQueue") or not hasattr(core.Task(None), "state"):
     raise ImportError("ufuture needs the asyncio of MicroPython 1.16 or later")
 if not hasattr(core, "cur_task"):  # before 1.23 it appears with the first task that runs
     core.cur_task = None

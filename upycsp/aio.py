@@ -339,7 +339,7 @@ class Parallel(_plain.Parallel, Awaitable):
         left = self.left
         self.members = [_guard_of(m) if hasattr(m, "throw") else m for m in given]
         try:
-            return begin(self, me)
+            x = begin(self, me)
         finally:
             if self.left == left:  # it was refused: they can still be awaited
                 self.members = given
@@ -348,6 +348,8 @@ class Parallel(_plain.Parallel, Awaitable):
                 for m in given:
                     if hasattr(m, "throw"):
                         m.close()
+        # In the `try`, MicroPython before 1.23 would need more stack than it has for the loop.
+        return x
 
     @coroutine
     def _await(self):

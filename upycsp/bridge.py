@@ -123,6 +123,6 @@ if kept.loads_early:
     for _name in uapycsp.every():
         getattr(uapycsp, _name)
     for _name in "bridged_member counted extended guards operation watch".split():
-        getattr(uapycsp, _name)
+        __import__("uapycsp." + _name)
 else:
     from cspcore import closing, life  # noqa: F401 - of these at least

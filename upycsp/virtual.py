@@ -61,13 +61,14 @@ class VirtualClock:
         turns = Turns(self)
         try:
             _begin(turns)
-            return watch.run_group(group, processes)
+            values = watch.run_group(group, processes)
         finally:
             try:
                 _end(turns)
             except KeyboardInterrupt:  # it came in the midst of that
                 _end(turns)
                 raise
+        return values
 
     def jump(self, now):
         """On to a time that is not before now_ms()."""

@@ -21,6 +21,16 @@ AWAITABLE = LIB != "upycsp"
 THREADS = LIB != "uapycsp"
 MICROPYTHON = sys.implementation.name == "micropython"
 
+
+def part(name):
+    """A module of the library, also where modules ask no __getattr__ of their own."""
+    try:
+        return getattr(csp, name)
+    except AttributeError:
+        own = LIB == "aio" and name != "guards"
+        home = "upycsp.aio_" if own else csp.__name__.split(".")[0] + "."
+        return __import__(home + name, None, None, ("*",))
+
 LIMIT_MS = 30000
 POISONED = "poisoned"
 

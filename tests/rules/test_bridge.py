@@ -20,6 +20,7 @@ from rules_support import (
     join,
     join_all,
     par,
+    part,
     posted,
     raises,
     sentence,
@@ -37,7 +38,7 @@ try:
 except ImportError:
     micropython = None
 
-Bridge = csp.bridge.Bridge
+Bridge = part("bridge").Bridge
 
 
 def in_thread(f, *args):

@@ -9,6 +9,7 @@ from rules_support import (
     idle,
     join,
     par,
+    part,
     posted,
     raises,
     sentence,
@@ -17,7 +18,7 @@ from rules_support import (
     until,
 )
 
-Ended = csp.guards.Ended
+Ended = part("guards").Ended
 
 
 @csp.process(propagate=False)
