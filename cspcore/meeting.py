@@ -186,7 +186,7 @@ class Seat(Gathering):
 
     def post(self, offer):
         if self._writers is not None:
-            raise RuntimeError("an end of a barrier is used by one process at a time")
+            raise RuntimeError("an end is used by one process at a time")
         if isinstance(offer.alt, Choice) and self.table.holds(offer.alt):
             raise ValueError("an alternative has one end of a barrier")
         self._writers = offer

@@ -137,7 +137,7 @@ def farms(csp, call):
         if setup is not None:
             _check(setup, n)
         if failures not in FAILURES:
-            raise ValueError("failures end a farm or are reported: 'end' or 'report'")
+            raise ValueError("failures is 'end' or 'report'")
         _check_retries(retries)
         how = function, failures == "report", retries, setup
         return lambda cin, cout: farm(cin, cout, n, ordered, *how)

@@ -19,10 +19,10 @@ def getattr(x, name, *default):
 """
 
 
-def copy_without_getattr(folder):
+def copy_without_getattr(folder, version="(1, 20)"):
     """Writes the packages as they act where a module's __getattr__ is a function like others.
 
-    Nor does the builtin getattr more than that of 1.11 there.
+    Nor does the builtin getattr more than that of 1.11 there. version: what they are told of it.
     """
     (folder / "old_getattr.py").write_text(_GETATTR)
     for package in PACKAGES:
@@ -32,6 +32,7 @@ def copy_without_getattr(folder):
                 text = text.replace("__getattr__", "_getattr_")
             if re.search(r"(?<![\w.])getattr\(", text):
                 text = "from old_getattr import getattr\n" + text
+            text = re.sub(r"(sys\.)?implementation\.version", version, text)
             copy = folder / path.relative_to(interpreters.ROOT)
             copy.parent.mkdir(exist_ok=True)
             copy.write_text(text)

@@ -247,10 +247,12 @@ def test_a_network_runs_from_the_romfs_image(built, lib):
     mount = MOUNT.format(str(built / "packages.romfs"), "romfs")
     told = ("import {0}.channel; print({0}.channel.__file__, os.listdir('/'), "
             "'virtual.mpy' in os.listdir('/{0}'), "
-            "'verify.mpy' in os.listdir('/cspcore'))").format(lib)
+            "[name in os.listdir('/cspcore') for name in ('verify.mpy', 'older.mpy', 'life.mpy')])"
+            ).format(lib)
     output = on_micropython(mount + NETWORKS[lib] + told)
     packages = sorted(firmware.PACKAGES)
-    assert output == "[1, None]\n{}/channel.mpy {} False False\n".format(lib, packages)
+    assert output == "[1, None]\n{}/channel.mpy {} False [False, False, True]\n".format(
+        lib, packages)
 
 
 def test_the_romfs_image_fits_the_partition_of_an_esp32(built):

@@ -280,6 +280,66 @@ def test_without_getattr_in_modules_each_module_can_be_the_first_that_is_importe
 
 # --- what old compilers get wrong
 
+# As old compilers do `async for v in cin`, which sets cin to what __aiter__ gives.
+_LOOPS = """
+import {} as csp
+
+@csp.process
+async def writes(cout):
+    for i in range(6):
+        await cout(i)
+    cout.poison()
+
+async def goes_through(cin, got, last=None):
+    loop = cin.__aiter__()
+    if hasattr(loop, "send"):
+        loop = await loop  # as 1.11
+    while got[-1:] != [last]:
+        try:
+            got.append(await loop.__anext__())
+        except StopAsyncIteration:
+            break
+    return loop
+
+@csp.process
+async def reads(cin):
+    got = []
+    cin = await goes_through(cin, got, 2)
+    got.append(await cin())
+    cin = await goes_through(cin, got)
+    try:
+        await cin()
+    except csp.PoisonException:
+        got.append("poisoned")
+    return got, cin
+
+def try_(name, write, read):
+    got, cin = csp.run(writes(write), reads(read))[1]
+    print(name, got == [0, 1, 2, 3, 4, 5, "poisoned"] or got, cin is read)
+
+ch = csp.Channel()
+try_("Channel", ch.write, ch.read)
+ch = csp.BufferedChannel("b", 2)
+try_("BufferedChannel", ch.write, ch.read)
+ch = csp.Channel()
+try_("counted", ch.writer(), ch.reader())
+if csp.__name__ == "uapycsp":
+    from uapycsp.bridge import Bridge
+    ch = Bridge("bridge", 1)
+    try_("Bridge", ch.tasks.write, ch.tasks.read)
+"""
+
+
+@needs_micropython
+@pytest.mark.parametrize("library", ("uapycsp", "upycsp.aio"))
+@pytest.mark.parametrize("version", ("(1, 11)", "(1, 20)"))
+def test_a_loop_goes_through_the_end_itself(tmp_path, library, version):
+    copy_without_getattr(tmp_path, version)
+    names = ["Channel", "BufferedChannel", "counted"] + ["Bridge"] * (library == "uapycsp")
+    assert micropython("-c", _LOOPS.format(library), path=[tmp_path]) == (
+        0, "".join(name + " True True\n" for name in names), "")
+
+
 def returns_in_a_try_whose_end_is_long(tree):
     """The lines of each `return` in a `try` the `finally` of which holds more than simple words.
 

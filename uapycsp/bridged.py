@@ -16,7 +16,7 @@ from ufuture.loop import engine
 from cspcore.channel import GIVEN, POISON, READ, TAKEN, WAITING, WRITE, Offer
 from cspcore.choice import End, Timer, title, whole_ms
 from cspcore.errors import PoisonException
-from uapycsp.wait import NOTHING, coroutine, turn
+from uapycsp.wait import NOTHING, coroutine, looping, next_of, turn
 from upycsp.isr import fed
 from upycsp.wait import lock, wake_chain
 
@@ -74,7 +74,7 @@ class Bell:
         old = getattr(self.flag, "loop", None)  # CPython may have several
         if old is not None and old is not flag.loop:
             if old.is_running() and (self.waiting or self.wishes):
-                raise RuntimeError("the tasks that use bridges belong to one event loop")
+                raise RuntimeError("tasks that use bridges belong to one event loop")
             self.waiting = 0  # nobody runs those any more
             self.first = self.last = None
             self.wishes.clear()
@@ -289,8 +289,10 @@ class ReadEnd(_TaskEnd):
         """A call of at most ms: else TimeoutError, and nothing was read. 0 or less: one try."""
         return self._within(self, ms)
 
+    __anext__ = next_of(bridge_read)
+
     def __aiter__(self):
-        return ReadLoop(self._channel)
+        return looping(self, ReadEnd(self._channel))
 
     def poison(self, strength=None):
         """Poison the channel at once; what is buffered is dropped."""
@@ -345,15 +347,6 @@ class ClosedEnd(ReadEnd):
         return self._bridge
 
 
-class ReadLoop(ReadEnd):
-    """What `async for` reads through."""
-
-    __anext__ = ReadEnd.bridge_read
-
-    def ended(self):
-        return StopAsyncIteration()
-
-
 class WriteEnd(_TaskEnd):
     """The writing end of a bridge for tasks."""
 
@@ -369,6 +362,7 @@ class WriteEnd(_TaskEnd):
         ch = self._channel
         o = party = None
         with lock:
+            ch.drain()
             if ch._readers is None:
                 o = bell.offer(ch, WRITE, value)
                 wait = _wait(o)
@@ -430,6 +424,7 @@ class TaskWriteGuard:
         ch = self._channel
         party = None
         with lock:
+            ch.drain()
             if ch._readers is None:
                 pair[0] = wish.begin()
             else:

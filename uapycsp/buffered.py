@@ -5,7 +5,7 @@ from cspcore.buffered import BaseBufferedChannel
 from cspcore.channel import DEAD, DRAINED, WAITING
 from uapycsp import channel as channels
 from uapycsp.channel import Ends, ReadEnd, WriteEnd
-from uapycsp.wait import coroutine, turn, wait_in_queue
+from uapycsp.wait import coroutine, looping, next_of, turn, wait_in_queue
 
 _BURST = 64  # operations of one end in a row that need not wait, before the others get a turn
 
@@ -38,19 +38,10 @@ class AnyReadEnd(ReadEnd):
         return (yield from wait_in_queue(self, WAITING))
 
     __call__ = csp_read
+    __anext__ = next_of(csp_read)
 
     def __aiter__(self):
-        return AnyReadLoop(self._channel)
-
-
-class AnyReadLoop(AnyReadEnd):
-    """What `async for` reads through."""
-
-    __anext__ = AnyReadEnd.csp_read
-    __iter__ = channels.ReadLoop.__iter__
-
-    def ended(self):
-        return StopAsyncIteration()
+        return looping(self, AnyReadEnd(self._channel))
 
 
 class AnyWriteEnd(WriteEnd):

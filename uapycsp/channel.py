@@ -22,7 +22,7 @@ from cspcore.channel import (  # noqa: F401
     poison_channel,
 )
 from cspcore.choice import End, PendingWrite, title
-from uapycsp.wait import NOTHING, coroutine, wait_in_queue, wake_chain
+from uapycsp.wait import NOTHING, coroutine, looping, next_of, wait_in_queue, wake_chain
 
 # The engine keeps two names here up to date: `me`, which is the running process if it can serve as
 # the offer it waits on, and `wake`.
@@ -101,8 +101,10 @@ class ReadEnd(End):
 
         return Extended(self)
 
+    __anext__ = next_of(csp_read)
+
     def __aiter__(self):
-        return ReadLoop(self._channel)
+        return looping(self, ReadEnd(self._channel))
 
     def join(self):
         """As the channel's reader()."""
@@ -114,19 +116,6 @@ class ReadEnd(End):
         if not ch.resists(strength):
             wake_chain(ch.end_all())
         return NOTHING
-
-
-class ReadLoop(ReadEnd):
-    """What `async for` reads through."""
-
-    __anext__ = ReadEnd.csp_read
-
-    def __iter__(self):  # MicroPython 1.11 awaits what it iterates over
-        return self
-        yield
-
-    def ended(self):
-        return StopAsyncIteration()
 
 
 class WriteEnd(End):

@@ -1,10 +1,26 @@
 """How the offers of this library wait: on ufuture's engine."""
 
+from sys import implementation
+
 from ufuture.loop import engine
 from cspcore.channel import GIVEN, MARKER, POISON, READ, TAKEN, WAITING, WRITE
 from cspcore.channel import Offer as BaseOffer
 
 CancelledError = engine.CancelledError
+
+if implementation.version < (1, 21):  # MicroPython's
+    from cspcore.older import looping, next_of  # noqa: F401
+else:
+
+    def next_of(read):
+        """What `async for` calls of the end that `looping` gives."""
+        return read
+
+    def looping(end, loop):
+        """What `async for` reads an end through: another end, by whose end the loop ends."""
+        loop.ended = StopAsyncIteration
+        return loop
+
 
 if hasattr(engine, "core"):
 

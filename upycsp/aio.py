@@ -157,18 +157,6 @@ class _Reading:
         return NOTHING
 
 
-if sys.implementation.version < (1, 12):  # MicroPython's, which awaits what it iterates over
-
-    class _ReadLoop:
-        def __init__(self, end):
-            self.__anext__ = end.__anext__
-
-        def __iter__(self):
-            return self
-            yield
-
-    _Reading.__aiter__ = lambda self: _ReadLoop(self)
-
 
 class _Writing:
     def __aiter__(self):
@@ -407,6 +395,9 @@ def __getattr__(name):
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets them at once.
 if not hasattr(_upycsp, "_lazy"):
+    from cspcore.older import looping
+
+    _Reading.__aiter__ = looping
     for _name in _SAME[2:] + _GROUPS + ("Closed",):
         globals()[_name] = __getattr__(_name)
 

@@ -6,6 +6,7 @@ from upycsp import aio, bridge
 class WriteEnd(aio.AnyWriteEnd):
     """The writing end for threads, awaited."""
 
+    __call__ = aio._writer(bridge.WriteEnd.__call__)
     alt_pending_write = bridge.WriteEnd.alt_pending_write
 
 

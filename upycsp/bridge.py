@@ -17,8 +17,9 @@ from cspcore.channel import READ, WAITING
 from cspcore.choice import WriteGuard
 from uapycsp import bridged
 from uapycsp.bridged import NOTHING, bell, engine, is_here
-from upycsp.buffered import AnyWriteEnd, BufferedChannel
+from upycsp.buffered import BufferedChannel
 from upycsp.isr import InterruptChannel, fed
+from upycsp.isr import WriteEnd as PlainWriteEnd
 
 
 class Side:
@@ -33,12 +34,12 @@ class ThreadWriteGuard(WriteGuard):
     """A write guard for threads. uapycsp looks at it, for it is none of the plain ones."""
 
 
-class WriteEnd(AnyWriteEnd):
+class WriteEnd(PlainWriteEnd):
     """The writing end for threads."""
 
     def alt_pending_write(self, value):
         """A guard that writes value when it is chosen."""
-        return ThreadWriteGuard(self._channel, value)
+        return ThreadWriteGuard(self._channel.after_isr(), value)
 
 
 class Bridge(InterruptChannel):
@@ -95,7 +96,7 @@ class Bridge(InterruptChannel):
             raise TypeError("a task uses the ends for tasks")
         if is_here():
             offer.value = WAITING
-            raise RuntimeError("the loop would wait: a task uses the ends for tasks")
+            raise RuntimeError("the loop would wait: use the ends for tasks")
 
     def _refresh(self):
         r = self._readers

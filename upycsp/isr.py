@@ -7,7 +7,8 @@
 What interrupts leave stands in a ring, of which each side changes a part of its own: the handler,
 which waits for nobody, and who reads, under the lock. The handler then tells somebody, who
 `drain`s: the main thread through micropython.schedule and, should that fail, the timer thread
-looks every 10 ms while a thread waits.
+looks every 10 ms while a thread waits. Whoever writes drains first: what an interrupt left before
+comes before.
 
 It knows nothing of tasks: upycsp.bridge adds them.
 """
@@ -15,7 +16,8 @@ It knows nothing of tasks: upycsp.bridge adds them.
 from cspcore.buffered import MOST, OPEN, BaseBufferedChannel
 from cspcore.channel import DEAD, DRAINED, GIVEN, READ
 from cspcore.isr import Ring
-from upycsp.buffered import BufferedChannel
+from upycsp.alternative import Alternative
+from upycsp.buffered import AnyWriteEnd, BufferedChannel
 from upycsp.wait import lock
 from uthreading import kept
 from uthreading.clock import Alarm
@@ -30,6 +32,14 @@ _LOOK_MS = 10
 direct = not kept.polls()
 
 
+class WriteEnd(AnyWriteEnd):
+    """The writing end for threads."""
+
+    def __call__(self, value):
+        self._channel.after_isr()
+        return AnyWriteEnd.__call__(self, value)
+
+
 class InterruptChannel(BufferedChannel):
     """A channel of threads; `from_isr` writes to it from interrupts.
 
@@ -37,11 +47,11 @@ class InterruptChannel(BufferedChannel):
     holds until they are read.
     """
 
+    _write_end = WriteEnd
+
     def __init__(self, name="", capacity=0, isr=0):
-        if isr < 0:
-            raise ValueError("a number of values is not negative")
-        if isr > MOST:
-            raise ValueError("a number of values is not larger than any memory")
+        if not 0 <= isr <= MOST:
+            raise ValueError("isr is 0 or more, and fits memory")
         self.isr = isr
         self.lost = 0  # values that came from interrupts and found no room
         self._left = Ring(isr)
@@ -61,6 +71,13 @@ class InterruptChannel(BufferedChannel):
         with lock:
             self.drain()
         BufferedChannel.verify(self)
+
+    def after_isr(self):
+        """The channel, once those who wait have what interrupts have left."""
+        if self.has_isr():
+            with lock:
+                self.drain()
+        return self
 
     # In an interrupt
 
@@ -121,12 +138,13 @@ class InterruptChannel(BufferedChannel):
 
     def drain(self):
         """Let those who wait have what interrupts have left."""
-        while self._read_queue is not None and self.has_isr():
-            party = self._met(self._read_queue, self._left.first())
-            self._left.drop()
-            if party is not None:
-                party.wake()
-        self._refresh()
+        if self.has_isr():
+            while self._read_queue is not None and self.has_isr():
+                party = self._met(self._read_queue, self._left.first())
+                self._left.drop()
+                if party is not None:
+                    party.wake()
+            self._refresh()
 
     def take(self):
         w = self._write_queue
@@ -197,6 +215,18 @@ class Fed:
 
 
 fed = Fed()
+
+
+poll = Alternative.poll
+
+
+def _poll(self, start):
+    # Of an Alternative, under lock: it may write.
+    fed.pump()
+    return poll(self, start)
+
+
+Alternative.poll = _poll
 
 
 def _look(alarm):

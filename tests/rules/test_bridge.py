@@ -32,6 +32,7 @@ from rules_support import (
     waiting_readers,
     waiting_writers,
 )
+from upycsp.wait import lock
 
 try:
     import micropython
@@ -268,6 +269,56 @@ async def test_a_choice_does_not_overtake_an_interrupt():
     await join(h)
     assert log.items() == [1, 2, 3]
     assert idle(ch)
+
+
+async def plainly(ch, v):
+    await ch.write(v)
+
+
+async def within(ch, v):
+    await ch.write.within(LIMIT_MS, v)
+
+
+async def by_choice(ch, v):
+    alt = csp.Alternative(ch.write.alt_pending_write(v), csp.Timer(ms=LIMIT_MS))
+    g, v = await alt.select()
+    assert g is not alt.guards[1]
+
+
+async def in_parallel(ch, v):
+    # In a Parallel threads write by guards, tasks by operations.
+    write = ch.write if LIB == "uapycsp" else ch.write.alt_pending_write
+    await par(write(v))
+
+
+async def test_no_write_overtakes_an_interrupt_that_came_before():
+    for capacity in (0, 1):
+        for reads in (reads_two, chooses_two):
+            for write in (plainly, within, by_choice, in_parallel):
+                ch = Bridge("b", capacity, isr=2)
+                log = Log()
+                h = csp.Spawn(reads(ch.read, log))
+                await settle()
+                ch._told = True  # and the call that was scheduled is late
+                with lock:  # held by somebody when the interrupt comes
+                    ch.from_isr(1)
+                await write(ch, 2)
+                await join(h)
+                assert log.items() == [1, 2], (capacity, reads, write)
+                assert idle(ch)
+
+
+@csp.process
+async def reads_two(cin, log):
+    log.add(await cin())
+    log.add(await cin())
+
+
+@csp.process
+async def chooses_two(cin, log):
+    alt = csp.Alternative(cin, csp.Timer(ms=LIMIT_MS))
+    for _ in range(2):
+        log.add((await alt.select())[1])
 
 
 async def test_a_choice_does_not_meet_itself():
