@@ -54,7 +54,7 @@ def mask(alt, ready):
             hidden += 1
             offers[i] = HIDDEN
     if hidden == len(offers):
-        raise ValueError("at least one guard must be ready to be chosen")
+        raise ValueError("at least one guard must be ready")
     if hidden:
         # Nothing of it changes before the last that may need memory.
         alt._enabled.append(_Whole(alt))

@@ -298,7 +298,7 @@ class AltingBarrier(_Front, WriteGuard):
 
     def __init__(self, seat):
         if not isinstance(seat, Seat):
-            raise TypeError("the ends of an alting barrier are made by create")
+            raise TypeError("ends of an alting barrier are made by create")
         _Front.__init__(self, seat)
         self.channel = seat  # as a guard's
 

@@ -21,7 +21,7 @@ def _next(self):
         raise StopAsyncIteration
 
 
-if sys.implementation.version < (1, 12):  # it awaits what it iterates over
+if sys.implementation.version < (1, 13):  # it awaits what it iterates over
 
     def looping(end, _loop=None):
         """What an end's __aiter__ gives."""

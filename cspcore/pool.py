@@ -40,7 +40,7 @@ def _check_retries(n):
     if not isinstance(n, int):
         raise TypeError("a whole number of retries is expected")
     if n < 0:
-        raise ValueError("a number of retries is not negative")
+        raise ValueError("retries: 0 or more")
 
 
 async def call(function, *args):

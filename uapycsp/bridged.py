@@ -448,7 +448,7 @@ class _Wish(Offer):
 
     def __init__(self, guard, chooser, op, pending):
         if not isinstance(chooser, engine.Parked):
-            raise TypeError("a choice of threads takes the ends for threads")
+            raise TypeError("threads take the ends for threads")
         Offer.__init__(self, guard._channel, op)
         self.seq = self.stamp = 0
         self.guard = guard

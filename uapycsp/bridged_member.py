@@ -3,11 +3,14 @@
 Poison is its Parallel's to raise, and what it has read goes back when that is cancelled.
 """
 
+from sys import modules
+
 from cspcore.channel import READ, Offer
 from cspcore.errors import PoisonException
 from cspcore.names import is_read
 from uapycsp.bridged import bell, coroutine, lock
-from uapycsp.process import Process
+
+Process = modules["uapycsp.process"].Process  # see uapycsp.watch
 
 
 class Member(Process):

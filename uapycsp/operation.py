@@ -1,12 +1,15 @@
 """Un-awaited operations as members of a Parallel: `await Parallel(cin(), cout(v))`."""
 
+from sys import modules
+
 from ufuture.loop import engine
 from cspcore.channel import POISON, READ, WRITE
 from cspcore.errors import PoisonException
 from cspcore.names import is_read
 from uapycsp import channel as channels
-from uapycsp.process import Operation
 from uapycsp.wait import Offer
+
+Operation = modules["uapycsp.process"].Operation  # see uapycsp.watch
 
 
 def once(holds):

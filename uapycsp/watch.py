@@ -6,13 +6,15 @@ from ufuture.loop import engine
 from cspcore.channel import MARKER, POISON, READ, TAKEN, WAITING, Offer, end_before, in_order
 from cspcore.choice import Choice
 from cspcore.names import UNTOLD, report
-from uapycsp.process import Operation, Parallel
 from uapycsp.wait import Join, Waiting, wake_chain
+
+# The package has a function of this name. To import from the file would bind that to the file, in
+# MicroPython 1.20 each time.
+network = sys.modules["uapycsp.process"]
+Parallel = network.Parallel
 
 _KNOWN = (Parallel, Choice, Join)  # made once: there may be no memory for it
 _NESTED = 8  # gathers within one another; what is deeper may go on
-
-network = sys.modules["uapycsp.process"]  # the package has a function of this name
 
 
 def look():
@@ -128,7 +130,7 @@ def _wishes(parked):
 
 def _waiting(x, parked):
     # The offer that waits, if it does, of a member or an Alternative's offer.
-    if isinstance(x, Operation):
+    if isinstance(x, network.Operation):
         x = x.offer
     return x if isinstance(x, Offer) and x.alt is parked else None
 

@@ -75,6 +75,7 @@ class Alternative(Choice):
         return self.guards[i], v
 
     pri_select = select
+    poll = Choice.poll  # upycsp.isr sets another one, while other threads may look in this table
 
     def fair_select(self, ready=None):
         """As select, but a ready guard is passed over at most once per other guard."""

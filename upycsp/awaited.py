@@ -29,6 +29,8 @@ def _awaited(x):
     if kind is None and isinstance(x, CountedEnd):
         counted = load("upycsp.aio_counted")
         kind = counted.ReadEnd if x.op == READ else counted.WriteEnd
+    if kind is None and isinstance(x, AnyWriteEnd):
+        kind = aio.AnyWriteEnd  # of a bridge
     if kind is not None:
         x = kind(x._channel)  # a counted end's is its Share, which retires with both
         x._me = NOBODY

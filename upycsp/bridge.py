@@ -17,9 +17,8 @@ from cspcore.channel import READ, WAITING
 from cspcore.choice import WriteGuard
 from uapycsp import bridged
 from uapycsp.bridged import NOTHING, bell, engine, is_here
-from upycsp.buffered import BufferedChannel
+from upycsp.buffered import AnyWriteEnd, BufferedChannel
 from upycsp.isr import InterruptChannel, fed
-from upycsp.isr import WriteEnd as PlainWriteEnd
 
 
 class Side:
@@ -34,12 +33,12 @@ class ThreadWriteGuard(WriteGuard):
     """A write guard for threads. uapycsp looks at it, for it is none of the plain ones."""
 
 
-class WriteEnd(PlainWriteEnd):
+class WriteEnd(AnyWriteEnd):
     """The writing end for threads."""
 
     def alt_pending_write(self, value):
         """A guard that writes value when it is chosen."""
-        return ThreadWriteGuard(self._channel.after_isr(), value)
+        return ThreadWriteGuard(self._channel, value)
 
 
 class Bridge(InterruptChannel):

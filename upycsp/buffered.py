@@ -33,6 +33,8 @@ class AnyWriteEnd(WriteEnd):
     def __call__(self, value):
         ch = self._channel
         with lock:
+            if ch.isr:
+                ch.drain()
             if ch._readers is not None:
                 me = None
                 party = ch.give(value)

@@ -16,8 +16,9 @@ It knows nothing of tasks: upycsp.bridge adds them.
 from cspcore.buffered import MOST, OPEN, BaseBufferedChannel
 from cspcore.channel import DEAD, DRAINED, GIVEN, READ
 from cspcore.isr import Ring
+from upycsp import Parallel
 from upycsp.alternative import Alternative
-from upycsp.buffered import AnyWriteEnd, BufferedChannel
+from upycsp.buffered import BufferedChannel
 from upycsp.wait import lock
 from uthreading import kept
 from uthreading.clock import Alarm
@@ -32,22 +33,12 @@ _LOOK_MS = 10
 direct = not kept.polls()
 
 
-class WriteEnd(AnyWriteEnd):
-    """The writing end for threads."""
-
-    def __call__(self, value):
-        self._channel.after_isr()
-        return AnyWriteEnd.__call__(self, value)
-
-
 class InterruptChannel(BufferedChannel):
     """A channel of threads; `from_isr` writes to it from interrupts.
 
     capacity: as of a BufferedChannel; 0: a rendezvous. isr: how many values from interrupts it
     holds until they are read.
     """
-
-    _write_end = WriteEnd
 
     def __init__(self, name="", capacity=0, isr=0):
         if not 0 <= isr <= MOST:
@@ -71,13 +62,6 @@ class InterruptChannel(BufferedChannel):
         with lock:
             self.drain()
         BufferedChannel.verify(self)
-
-    def after_isr(self):
-        """The channel, once those who wait have what interrupts have left."""
-        if self.has_isr():
-            with lock:
-                self.drain()
-        return self
 
     # In an interrupt
 
@@ -217,16 +201,28 @@ class Fed:
 fed = Fed()
 
 
+# What an Alternative or a Parallel does first, under lock. It may write.
+
+
+def _pumped(f):
+    def begin(self):
+        fed.pump()
+        return f(self)
+
+    return begin
+
+
 poll = Alternative.poll
 
 
-def _poll(self, start):
-    # Of an Alternative, under lock: it may write.
+def _poll(self, start):  # no more than 11 words, as that
     fed.pump()
     return poll(self, start)
 
 
 Alternative.poll = _poll
+Parallel._post_guards = _pumped(Parallel._post_guards)
+Parallel._begin_guards = _pumped(Parallel._begin_guards)
 
 
 def _look(alarm):

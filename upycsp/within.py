@@ -38,7 +38,7 @@ def write(end, ms, value):
     timer = Timer(ms=whole_ms(ms))
     ch = end._channel
     with lock:
-        if hasattr(ch, "drain"):  # see upycsp.isr
+        if ch.isr:
             ch.drain()
         ready = ch._readers is not None
         if ready:

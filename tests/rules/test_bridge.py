@@ -6,6 +6,7 @@ import sys
 import csp
 
 from rules_support import (
+    AWAITABLE,
     LIB,
     LIMIT_MS,
     MICROPYTHON,
@@ -271,41 +272,89 @@ async def test_a_choice_does_not_overtake_an_interrupt():
     assert idle(ch)
 
 
-async def plainly(ch, v):
-    await ch.write(v)
+def plainly(ch):
+    async def write():
+        await ch.write(2)
+
+    return write
 
 
-async def within(ch, v):
-    await ch.write.within(LIMIT_MS, v)
+def within(ch):
+    async def write():
+        await ch.write.within(LIMIT_MS, 2)
+
+    return write
 
 
-async def by_choice(ch, v):
-    alt = csp.Alternative(ch.write.alt_pending_write(v), csp.Timer(ms=LIMIT_MS))
-    g, v = await alt.select()
-    assert g is not alt.guards[1]
+def by_choice(ch):
+    alt = csp.Alternative(ch.write.alt_pending_write(2), csp.Timer(ms=LIMIT_MS))
+
+    async def write():
+        g, v = await alt.select()
+        assert g is not alt.guards[1]
+
+    return write
 
 
-async def in_parallel(ch, v):
-    # In a Parallel threads write by guards, tasks by operations.
-    write = ch.write if LIB == "uapycsp" else ch.write.alt_pending_write
-    await par(write(v))
+def by_guard(ch):
+    guard = ch.write.alt_pending_write(2)
+
+    async def write():
+        await par(guard)
+
+    return write
+
+
+def by_operation(ch):
+    async def write():
+        await par(ch.write(2))
+
+    return write
+
+
+def by_counted_end(ch):
+    cout = ch.writer()
+
+    async def write():
+        await cout(2)
+
+    return write
+
+
+def ways_to_write():
+    ways = [plainly, within, by_choice]
+    if LIB != "uapycsp":
+        ways += [by_guard, by_counted_end]
+    if AWAITABLE:
+        ways.append(by_operation)
+    return ways
 
 
 async def test_no_write_overtakes_an_interrupt_that_came_before():
     for capacity in (0, 1):
         for reads in (reads_two, chooses_two):
-            for write in (plainly, within, by_choice, in_parallel):
+            for way in ways_to_write():
                 ch = Bridge("b", capacity, isr=2)
                 log = Log()
+                write = way(ch)
                 h = csp.Spawn(reads(ch.read, log))
                 await settle()
                 ch._told = True  # and the call that was scheduled is late
                 with lock:  # held by somebody when the interrupt comes
                     ch.from_isr(1)
-                await write(ch, 2)
+                await write()
                 await join(h)
-                assert log.items() == [1, 2], (capacity, reads, write)
+                assert log.items() == [1, 2], (capacity, reads, way)
                 assert idle(ch)
+
+
+async def test_a_write_beside_a_value_that_nobody_has_read():
+    for way in ways_to_write():
+        ch = Bridge("b", 1, isr=2)
+        ch.from_isr(1)
+        await way(ch)()
+        assert [await ch.read(), await ch.read()] == [1, 2]
+        assert idle(ch)
 
 
 @csp.process
