@@ -189,6 +189,7 @@ class BaseChannel:
     external = False
     plain = False  # whether it can be read without `take` while a plain write waits
     _life = None  # what cspcore.life keeps of some
+    isr = 0  # how many values of interrupts it holds; if any, who writes drains them: upycsp.isr
 
     def __init__(self, name="", external=False):
         self.name = name

@@ -183,7 +183,6 @@ class Ends:
     # What Channel and BufferedChannel share.
 
     _counted_ends = "upycsp.counted"
-    isr = 0  # see upycsp.isr: its channels are drained before a write
 
     def _make_ends(self, immunity):
         self.read = end = self._read_end(self)

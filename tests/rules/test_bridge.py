@@ -26,6 +26,7 @@ from rules_support import (
     raises,
     sentence,
     settle,
+    skip,
     sleep_ms,
     take,
     until,
@@ -346,6 +347,18 @@ async def test_no_write_overtakes_an_interrupt_that_came_before():
                 await join(h)
                 assert log.items() == [1, 2], (capacity, reads, way)
                 assert idle(ch)
+
+
+async def test_a_process_of_plugnplay_writes_to_a_bridge():
+    if LIB == "uapycsp":
+        skip("there the ends of tasks are no other ones")
+    a, b = csp.Channel("a"), Bridge("b", 1)
+    h = csp.Spawn(csp.plugnplay.Identity(a.read, b.write))
+    await a.write(1)
+    assert await b.read() == 1
+    a.poison()
+    await join(h)
+    assert b.poisoned
 
 
 async def test_a_write_beside_a_value_that_nobody_has_read():
