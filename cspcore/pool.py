@@ -40,7 +40,7 @@ def _check_retries(n):
     if not isinstance(n, int):
         raise TypeError("a whole number of retries is expected")
     if n < 0:
-        raise ValueError("retries: 0 or more")
+        raise ValueError("retries is not negative")
 
 
 async def call(function, *args):

@@ -31,6 +31,7 @@ def part(name):
         home = "upycsp.aio_" if own else csp.__name__.split(".")[0] + "."
         return __import__(home + name, None, None, ("*",))
 
+
 LIMIT_MS = 30000
 POISONED = "poisoned"
 
