@@ -157,7 +157,6 @@ class _Reading:
         return NOTHING
 
 
-
 class _Writing:
     def __aiter__(self):
         raise TypeError("a write end can't be read")
