@@ -3,6 +3,7 @@ MODEL A bridge: tasks of one loop and threads read what threads and an interrupt
 RULE 1, 2: whoever meets a task's offer says so by a flag that takes no lock; an interrupt leaves
     its values in a ring without a lock: nobody sleeps while there is something for it (invalid end
     states), no value is lost, read twice or read before it is there (assertions)
+RULE 2: no write that begins when an interrupt has left its value is read before that (assertion)
 RULE 8: a task that is cancelled before it knows that it was met gives the value back (assertions)
 FULL -DTASKS=2 -DREADERS=0 -DWRITES=2 -DINTERRUPTS=2 -DCANCELS=2
 FULL -DTASKS=1 -DREADERS=1 -DWRITES=1 -DINTERRUPTS=3 -DCANCELS=1
@@ -15,6 +16,7 @@ FAULT FLAG_FIRST an interrupt sets the flag before its value can be seen
 FAULT INDEX_FIRST an interrupt moves the index before it has stored the value
 FAULT TOLD_LATE what threads have scheduled forgets after the ring was read that it is scheduled
 FAULT NOT_DRAINED who is about to wait does not look for values of interrupts
+FAULT OVERTAKES who writes does not let those who wait have what interrupts have left
 FAULT STAYS_MET a cancelled task leaves its offer in the chain
 FAULT VALUE_LOST a cancelled task keeps the value that it was given
 MAPS look | uapycsp/bridged.py:ReadEnd.bridge_read | if ch.isr and ch.has_isr():
@@ -33,6 +35,7 @@ MAPS stores_index | cspcore/isr.py:Ring.put | self._in = after
 MAPS sets_flag | upycsp/bridge.py:Bridge._arrived | bell.ring()
 MAPS schedules | upycsp/isr.py:InterruptChannel._tell | schedule(self._pump, None)
 MAPS not_told | upycsp/isr.py:InterruptChannel._try | self.drain()
+MAPS writes | upycsp/buffered.py:AnyWriteEnd.__call__ | ch.drain()
 MAPS drain | upycsp/isr.py:InterruptChannel.drain | party = self._met(self._read_queue, self._left.first())
 */
 #define OFFERS (TASKS + READERS) /* the tasks' own, then those of reading threads */
@@ -256,9 +259,14 @@ not_told:
 
 proctype Writer(byte v) {
   byte x;
+writes:
   atomic {
+#ifndef FAULT_OVERTAKES
+    drain();
+#endif
     if
     :: nempty(readers) ->
+       assert(in == out); /* what an interrupt left before would come after */
        readers?x;
        meet(x, v);
        released[v] = 1
