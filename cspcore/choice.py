@@ -10,8 +10,6 @@ withdrawn in the moment of pairing, so at most one guard happens and no dead off
 """
 
 from cspcore.channel import POISON, READ, TAKEN, WAITING, WRITE, Offer, unlink
-from cspcore.errors import PoisonException
-
 class Guard:
     """Base of users' own guards. Both methods run under the library's lock and call no channel."""
 
@@ -88,6 +86,8 @@ WRITES = (PendingWrite, WriteGuard)
 class End:
     """One end of a channel."""
 
+    counts = False  # whether it is a CountedEnd
+
     def __init__(self, channel):
         self._channel = channel
 
@@ -98,13 +98,6 @@ class End:
     def ended(self):
         """What an operation raises when the channel has ended."""
         return self._channel.ended()
-
-    def forsake(self, exception):
-        """Rules 4 and 5: its process ends by an exception."""
-        if isinstance(exception, PoisonException) and exception.strength is not None:
-            self.poison(exception.strength)
-        else:
-            self.poison()
 
     def __repr__(self):
         kind = "read end" if self.op == READ else "write end"
@@ -247,12 +240,16 @@ class Choice:
                     o.channel.post(o)
                 n += 1
         except BaseException:
-            self._withdraw(n)
+            self.withdraw(n)
             raise
 
     def paired(self, offer):
         """One of the offers has met its counterpart: withdraw them all. Returns whom to wake."""
-        self._decide(offer.index)
+        self._chosen = offer.index
+        self.waits = False
+        for o in self._offers:  # as withdraw: a thread's stack may be short
+            if o is not None:
+                o.channel.withdraw(o)
         return self.party()
 
     def schedule_core(self, guard, value):
@@ -278,18 +275,13 @@ class Choice:
                     return True
         return False
 
-    def withdraw(self):
-        """Take all offers out of their queues; nothing was chosen."""
+    def withdraw(self, n=-1):
+        """Take all offers out of their queues, or the first n; nothing was chosen."""
         self.waits = False
         for o in self._offers:
-            if o is not None:
-                o.channel.withdraw(o)
-
-    def _withdraw(self, n):
-        # The first n, which are all that were posted.
-        self.waits = False
-        for i in range(n):
-            o = self._offers[i]
+            if n == 0:
+                return
+            n -= 1
             if o is not None:
                 o.channel.withdraw(o)
 

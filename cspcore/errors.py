@@ -7,6 +7,11 @@ class PoisonException(Exception):
     strength = None  # of the poison: None is stronger than any immunity
 
 
+def strength_of(exception):
+    """Of the poison that a process leaves behind that ends by an exception."""
+    return exception.strength if isinstance(exception, PoisonException) else None
+
+
 class RetireException(PoisonException):
     """All counted readers, or writers, of the channel have retired, or this end of it has."""
 

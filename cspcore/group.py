@@ -34,7 +34,16 @@ class Group:
                     ch.withdraw(r)
                     r.value = pending
                     return r
-                return self._give(offer, pending)
+                if r.alt is r:
+                    return r.met_by(self, offer, pending)
+                self.left -= 1
+                try:
+                    return ch.give(pending)
+                except PoisonException as er:
+                    return self._refused(offer, er)
+                except BaseException:
+                    self.left += 1  # there was no memory for it
+                    raise
             offer.value = pending
         offer.alt = self
         ch.post(offer)
@@ -47,23 +56,10 @@ class Group:
         except PoisonException as er:
             return self._refused(offer, er)
         except BaseException:
-            self.left += 1  # there was no memory for it
+            self.left += 1
             raise
         self.stamp(offer)
         return party
-
-    def _give(self, offer, pending):
-        r = offer.channel._readers
-        if r.alt is r:
-            return r.met_by(self, offer, pending)
-        self.left -= 1
-        try:
-            return offer.channel.give(pending)
-        except PoisonException as er:
-            return self._refused(offer, er)
-        except BaseException:
-            self.left += 1
-            raise
 
     def _refused(self, offer, exception):
         self.met_end(exception)

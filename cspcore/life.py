@@ -16,8 +16,8 @@
 """
 
 from cspcore.channel import DEAD, READ, const
-from cspcore.choice import End, WriteGuard
-from cspcore.errors import PoisonException, RetireException
+from cspcore.choice import WriteGuard
+from cspcore.errors import PoisonException, RetireException, strength_of
 
 _RETIRED = const(-1)  # as a strength: softer than any poison
 
@@ -170,14 +170,17 @@ def join(channel, kind):
 class CountedEnd:
     """What the counted ends of both libraries share; they add `retire`."""
 
+    counts = True
+
     def channel(self):
         return self._channel.real
 
     def forsake(self, exception):
+        """Rules 4 and 5: its process ends by an exception."""
         if isinstance(exception, RetireException):
             self.retire()
         else:
-            End.forsake(self, exception)
+            self.poison(strength_of(exception))
 
     def __enter__(self):
         return self

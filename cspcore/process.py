@@ -4,7 +4,7 @@ import sys
 
 from cspcore.channel import const
 from cspcore.choice import End
-from cspcore.errors import PoisonException, RetireException
+from cspcore.errors import PoisonException, RetireException, strength_of
 
 WELL = const(0)  # not ended, or not by an exception
 FAILED = const(1)
@@ -55,10 +55,12 @@ class BaseProcess:
         """Rules 4 and 5: what an exception does that ends the process. What remains of it."""
         if self._propagate and self._args is not None:
             try:
-                self.forsake(exception)
+                forsake(self._args, exception)
+                forsake(self._kwargs, exception)
             except MemoryError as er:  # a strength could not be noted: that is a failure
                 exception = er
-                self.forsake(exception)
+                forsake(self._args, exception)
+                forsake(self._kwargs, exception)
         if not isinstance(exception, PoisonException):
             return exception
         if self._verbose:
@@ -69,12 +71,6 @@ class BaseProcess:
             except Exception:  # stderr is closed, or there is no memory
                 pass
         return None
-
-    def forsake(self, exception):
-        forsake(self._args, exception)
-        if self._kwargs:
-            for name in self._kwargs:
-                _end(self._kwargs[name], exception, _DEEPEST)
 
     def forgo(self, exception):
         """It will never be started: its neighbours must not wait for it. As die."""
@@ -128,15 +124,16 @@ def unchanged(exception, short):
 
 def forsake(args, exception, deep=_DEEPEST):
     """Poison, or retire, the channel ends among arguments, in lists and tuples too."""
-    for a in args:
-        _end(a, exception, deep)
-
-
-def _end(a, exception, deep):
-    if isinstance(a, End):
-        a.forsake(exception)
-    elif deep and isinstance(a, _NESTS):
-        forsake(a, exception, deep - 1)
+    for a in args or ():
+        if isinstance(args, dict):
+            a = args[a]
+        if not isinstance(a, End):
+            if deep and isinstance(a, _NESTS):
+                forsake(a, exception, deep - 1)
+        elif a.counts:
+            a.forsake(exception)
+        else:
+            a.poison(strength_of(exception))
 
 
 def maker(Process):

@@ -1007,7 +1007,7 @@ def test_what_will_never_be_started_has_poisoned_its_ends_and_belongs_to_nobody(
     ends = []
     for ch in channels:
         ends.append(ReadEnd(ch))
-        ends[-1].poison = ch.end_all
+        ends[-1].poison = lambda strength, ch=ch: ch.end_all()
     p = BaseProcess()
     p._args = (ends[0], 7, [ends[1], (None, ends[2])])
     error = KeyError("why")

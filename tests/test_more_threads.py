@@ -1497,14 +1497,15 @@ def test_a_failure_comes_before_what_it_makes_fail():
             raise ValueError("what came of it")
 
     group = Parallel(fails(a.write), follows(a.read))
-    forsake = PROCESS.Process.forsake
+    die = PROCESS.Process.die
 
     def slow(self, exception):
-        forsake(self, exception)
+        left = die(self, exception)
         if self.name == "fails":
             until(lambda: group.left == 1)  # all but this have ended
+        return left
 
-    with replaced(PROCESS.Process, "forsake", slow):
+    with replaced(PROCESS.Process, "die", slow):
         raises(Oops, group.run)
 
 
@@ -1523,12 +1524,13 @@ def test_that_there_is_no_thread_comes_before_what_that_makes_fail():
         pass
 
     group = Parallel(follows(a.read), never_starts(a.write))
-    forsake = PROCESS.Process.forsake
+    die = PROCESS.Process.die
 
     def slow(self, exception):
-        forsake(self, exception)
+        left = die(self, exception)
         if self.name == "never_starts":
             until(lambda: group.left == 2)  # it, and who starts the others
+        return left
 
-    with replaced(PROCESS.Process, "forsake", slow), starting(2, RuntimeError("no thread")):
+    with replaced(PROCESS.Process, "die", slow), starting(2, RuntimeError("no thread")):
         assert raises(RuntimeError, group.run) == "no thread"

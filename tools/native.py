@@ -40,8 +40,6 @@ HOT = {
     },
     "cspcore/choice.py": {
         "Choice.paired": "selections of uapycsp: 3.5 %, with all of cspcore that is here",
-        "Choice._decide": "see paired",
-        "Choice.withdraw": "see paired",
     },
     "cspcore/channel.py": {
         "BaseChannel.withdraw": "see paired in cspcore/choice.py",

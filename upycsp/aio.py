@@ -292,7 +292,7 @@ class Process(_plain.Process, Awaitable):
 
     @coroutine
     def _await(self):
-        return Parallel(self).wait_all()[0]
+        return Parallel(self).run().retval[0]
         yield
 
 
@@ -340,7 +340,7 @@ class Parallel(_plain.Parallel, Awaitable):
 
     @coroutine
     def _await(self):
-        return self.wait_all()
+        return self.run().retval
         yield
 
 
@@ -351,7 +351,7 @@ class Sequence(_plain.Sequence, Awaitable):
 
     @coroutine
     def _await(self):
-        return Parallel(self).wait_all()[0]
+        return Parallel(self).run().retval[0]
         yield
 
 

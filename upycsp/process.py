@@ -85,7 +85,7 @@ class Runnable:
     as_member = None  # of a Parallel or Sequence: the process that runs it within another
 
     def run(self):
-        self.retval = Parallel(self).wait_all()[0]
+        self.retval = Parallel(self).run().retval[0]
         return self
 
 
@@ -121,7 +121,7 @@ class Process(BaseProcess, Runnable):
             if not _loaded:
                 load_all()
                 _loaded = True
-            kept.start(self._perform_there, self._tell)
+            kept.start(self.perform, self._tell)
         except BaseException as er:
             with lock:
                 if self._me is not None:  # interrupted when its thread had begun, which tells
@@ -139,31 +139,27 @@ class Process(BaseProcess, Runnable):
             group.member_ended(self)  # nobody waits for it yet, who would have to be woken
         return exception
 
-    def _perform_there(self):
-        # On its own thread.
-        try:
-            begins = self._enter()
-        except BaseException as er:
-            self._end_by(er)
-            return
-        if begins:
-            self.perform()
+    # On a board's stack of 5 KB a call more is one in sixteen: what begins, runs and ends a
+    # process is one function.
 
-    def perform(self):
+    def perform(self, own_thread=True):
         """Run it, on the calling thread."""
         try:
-            self.retval = value = self.call()
+            if own_thread and not self._enter():
+                return
+            if self._kwargs is None and self.__class__ is Process:
+                value = self._f(*self._args)
+            else:
+                value = self.call()
+            self.retval = value
             if type(value) in _UNRUN and not self._awaits and _only_makes(self._f):
                 raise TypeError("a process function is a def without await and yield")
         except BaseException as er:
-            self._end_by(er)
-
-    def _end_by(self, exception):
-        self._note(exception)  # if not even its ends can be poisoned
-        self._blame(exception)
-        left = self.die(exception)
-        if left is not exception:
-            self._note(left)
+            self._note(er)  # if not even its ends can be poisoned
+            self._blame(er)
+            left = self.die(er)
+            if left is not er:
+                self._note(left)
 
     def _blame(self, exception):
         # Before its neighbours hear of it, who may fail by that.
@@ -185,7 +181,7 @@ class Process(BaseProcess, Runnable):
         """Run it on the thread of another process, whose offer is me."""
         outer = me.runs
         me.runs = self
-        self.perform()
+        self.perform(False)
         me.runs = outer
 
     def _note(self, exception):
@@ -259,7 +255,10 @@ class _Composite(BaseComposite, Process):
         self.refuse_begun()
 
     def call(self):
-        self._f.retval = value = self._f.wait_all()
+        body = self._f
+        if isinstance(body, Parallel):
+            return body.run().retval
+        body.retval = value = body.wait_all()
         return value
 
 
@@ -310,17 +309,14 @@ class Parallel(Group, Runnable):
                 members[i] = self._as_process(m)
             i += 1
 
-    def run(self):
-        self.retval = self.wait_all()
-        return self
-
     def parts(self):
         return self.members if self.left <= _GUARDS else None
 
-    def wait_all(self):
-        """Start all members and wait for their ends; their results."""
+    def run(self):
+        """Start all members and wait for their ends; itself."""
         if self.left == _MIXED:
-            return self._run_members()
+            self.retval = self._run_members()
+            return self
         with lock:
             chain = self._post_guards()
             me = None
@@ -333,9 +329,10 @@ class Parallel(Group, Runnable):
         if self.poisoned is not None:
             raise self.poisoned
         n = len(self.members)
-        return [0, 0] if n == 2 else [0] * n  # 700 instructions less for a delta
+        self.retval = [0, 0] if n == 2 else [0] * n  # 700 instructions less for a delta
+        return self
 
-    # The parts of wait_all need no more than 11 words each: see channel.ReadEnd.
+    # The parts of run need no more than 11 words each: see channel.ReadEnd.
 
     def _post_guards(self):
         # Write guards alone, which serve as their own offers. Whom to wake.
@@ -367,7 +364,10 @@ class Parallel(Group, Runnable):
 
     def _post_guard(self, m, chain):
         try:
-            return self._post_one(m)
+            if m.alt is not None:
+                m = self._again(m)
+            self.left += 1
+            return self.post(m, m.pending)
         except BaseException:
             self._take_back(chain)
             raise
@@ -382,17 +382,15 @@ class Parallel(Group, Runnable):
                 m.alt = None
         wake_chain(chain)
 
-    def _post_one(self, m):
-        if m.alt is not None:  # it stands in a queue: a guard may be used twice
-            guard = m
-            m = WriteGuard(guard.channel, guard.pending)
-            self.members = members = list(self.members)
-            i = len(members) - 1
-            while members[i] is not guard:
-                i -= 1
-            members[i] = m
-        self.left += 1
-        return self.post(m, m.pending)
+    def _again(self, guard):
+        # It stands in a queue: a guard may be used twice.
+        m = WriteGuard(guard.channel, guard.pending)
+        self.members = members = list(self.members)
+        i = len(members) - 1
+        while members[i] is not guard:
+            i -= 1
+        members[i] = m
+        return m
 
     def _wait(self, me):
         try:
@@ -406,6 +404,8 @@ class Parallel(Group, Runnable):
             with lock:
                 me = own()
                 x = self._begin(me)
+                if x is None and self.left <= len(self.members):
+                    x = self._begin_guards()
         except BaseException as er:
             forgo_all(self.members, 0, self, er)
             raise
@@ -437,7 +437,7 @@ class Parallel(Group, Runnable):
         return members
 
     def _begin(self, me):
-        # Under lock: claim the processes, post the guards. Whom to wake; self if it has begun.
+        # Under lock: claim the processes. None; self if it has begun.
         if self.left != _MIXED:
             return self
         self._me = me
@@ -451,7 +451,7 @@ class Parallel(Group, Runnable):
                 m.claim(self)
                 n += 1
         self.left = n
-        return None if n > len(self.members) else self._begin_guards()
+        return None
 
     def _begin_guards(self):
         chain = None

@@ -40,7 +40,7 @@ def run_group(group, processes):
             _runs.append(group)
         _start_watch()
         try:
-            results = group.wait_all()
+            results = group.run().retval
         except (KeyboardInterrupt, SystemExit):
             if get_ident() == kept.main_ident:
                 _abandon()

@@ -32,7 +32,7 @@ MAPS to_reader | cspcore/channel.py:BaseChannel.give_back | return self.give(val
 MAPS take | cspcore/channel.py | def take(self):
 MAPS give | cspcore/channel.py | def give(self, value):
 MAPS meet_group | cspcore/group.py:Group.paired | offer.channel.withdraw(offer)
-MAPS meet_alternative | cspcore/choice.py:Choice.paired | self._decide(offer.index)
+MAPS meet_alternative | cspcore/choice.py:Choice.paired | self._chosen = offer.index
 MAPS end | cspcore/channel.py | def _end(self, last):
 MAPS close | cspcore/channel.py | def end_close(self):
 MAPS cancelled_plain | uapycsp/wait.py:Waiting.cancelled | value = self.value

@@ -16,7 +16,7 @@ FAULT SOFTENS weaker poison hides stronger poison
 FAULT FIRST_STAYS stronger poison is not noted after weaker poison
 FAULT DIES_HARD who ends by poison of a strength poisons its ends without one
 FAULT ONE_END who ends by poison poisons its first end alone
-MAPS die | cspcore/choice.py:End.forsake | self.poison(exception.strength)
+MAPS die | cspcore/process.py:forsake | a.poison(strength_of(exception))
 MAPS poison_reading | upycsp/channel.py:ReadEnd.poison | chain = None if ch.resists(strength) else ch.end_all()
 MAPS poison_writing | upycsp/channel.py:WriteEnd.poison | chain = None if ch.resists(strength) else ch.end_writing()
 MAPS poison_it | upycsp/channel.py:Ends.poison | chain = None if self.resists(strength) else self.end_all()

@@ -68,12 +68,12 @@ FAULTS = {
         "        return self._end(DEAD)\n",
     ),
     "a process that ends by poison poisons nothing": (
-        "uapycsp", "cspcore/process.py", "        forsake(self._args, exception)\n",
-        "        pass\n",
+        "uapycsp", "cspcore/process.py", "            a.poison(strength_of(exception))\n",
+        "            pass\n",
     ),
     "ends in lists are not poisoned": (
-        "uapycsp", "cspcore/process.py", "    elif deep and isinstance(a, _NESTS):\n",
-        "    elif False:\n",
+        "uapycsp", "cspcore/process.py", "            if deep and isinstance(a, _NESTS):\n",
+        "            if False:\n",
     ),
     "a process poisons its ends though it must not": (
         "uapycsp", "cspcore/process.py", "        if self._propagate and self._args is not None:",

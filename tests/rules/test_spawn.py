@@ -169,8 +169,8 @@ async def test_failures_that_were_asked_for_take_no_memory():
             await asks_late()
         gc.collect()
         sizes.append(gc.mem_alloc() if MICROPYTHON else sys.getallocatedblocks())
-    # A handle that is kept takes 600 bytes, or 7 blocks: 40 of them show in each growth, while what a
-    # new thread takes shows in one.
+    # A handle that is kept takes 600 bytes, or 7 blocks: 40 of them show in each growth, while
+    # what a new thread takes shows in one.
     growths = [sizes[i + 1] - sizes[i] for i in range(3)]
     assert min(growths) < (20000 if MICROPYTHON else 200), sizes
 

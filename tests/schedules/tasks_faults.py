@@ -6,10 +6,11 @@ Each function plants one and returns what takes it out again. Runs in MicroPytho
 import sys
 
 import cspcore.channel
+import cspcore.process
 from cspcore.channel import GIVEN, POISON, READ, TAKEN, WAITING, BaseChannel, last_of, link
 from cspcore.buffered import BaseBufferedChannel
 from cspcore.calls import Calls, Request
-from cspcore.choice import Choice, End
+from cspcore.choice import Choice
 from cspcore.life import Life, Share
 from cspcore.meeting import Drops, Rounds, Seat, Table
 from tasks_noted import Alternative, CancelledError, csp, engine
@@ -30,14 +31,13 @@ def put(where, name, value):
 
 
 def loser_not_withdrawn():
-    def decide(self, i):
-        self._chosen = i
+    def paired(self, offer):
+        self._chosen = offer.index
         self.waits = False
-        o = self._offers[i]
-        if o is not None:
-            o.channel.withdraw(o)
+        offer.channel.withdraw(offer)
+        return self.party()
 
-    return put(Choice, "_decide", decide)
+    return put(Choice, "paired", paired)
 
 
 def cancelled_not_withdrawn():
@@ -302,7 +302,7 @@ def later_poison_softens():
 
 
 def a_process_poisons_harder_than_it_was():
-    return put(End, "forsake", lambda self, er: self.poison())
+    return put(cspcore.process, "strength_of", lambda er: None)
 
 
 def who_waits_for_an_end_is_not_told():
