@@ -79,12 +79,14 @@ def _run(name, libraries, values):
             # but for where parts were loaded before.
             from benchmarks import libs
             libs.load_early(libraries, values.get("api"))
+        gc.collect()  # what compiling one file leaves is in the way of the next
         from benchmarks import harness
         harness.samples = values["samples"]
         harness.counts_bytes = values["bytes"]
         harness.rows = 0
         if values.get("stack"):
             _set_stack(values["stack"])
+        gc.collect()
         _benchmark(name).main(libraries, values.get("api"), values)
         if not harness.rows:
             print("{}: no rows for these values".format(name))

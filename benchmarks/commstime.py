@@ -13,6 +13,8 @@ processes for each message (par-proc), which is what the thesis's designs do for
 Beside the network any number of idle processes may wait, each at a channel of its own.
 """
 
+import gc
+
 from benchmarks import libs, waiter
 from benchmarks.commstime_network import bodies, deltas, network
 from benchmarks.harness import Meter, Table
@@ -29,6 +31,7 @@ def measured(lib, api, delta, sizes):
     """The Meter of a row."""
     csp = libs.load(lib, api, sizes["thesis_queue"])
     if libs.is_plain(lib, api):
+        gc.collect()  # in an ESP32's heap it has no room beside garbage
         from benchmarks import plain
         processes = plain.commstime(csp)
         by_name = plain.commstime_deltas(csp)

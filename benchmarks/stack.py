@@ -41,6 +41,8 @@ def _deepest(operation, calls=0):
     used = 0
     try:
         while True:
+            if hasattr(operation, "prepare"):
+                operation.prepare()
             used = _within(calls, operation)
             calls += 1
     except RuntimeError as e:
@@ -56,6 +58,41 @@ def _is_cut_off(e):
     # No room; or, without a text, a lock that is not as it has to be, for who has to wait found no
     # room when it was in the queue and did not sleep yet.
     return "recursion" in str(e) or not str(e)
+
+
+class _Ends:
+    # A process ends by an exception while another waits in an alternative: as deep as poison goes.
+    # `prepare` comes before each TRIES calls: who waits has to be there then.
+
+    def __init__(self, csp):
+        self._csp = csp
+        self._silent = csp.Channel("silent").read
+        self._ending = []
+
+    def prepare(self):
+        csp = self._csp
+
+        @csp.process
+        def waits(alt):
+            alt.select()
+
+        @csp.process
+        def ends(cout):
+            pass
+
+        while len(self._ending) < TRIES:
+            ch = csp.Channel("ends")
+            alt = csp.Alternative(self._silent, ch.read)
+            csp.Spawn(waits(alt))
+            while not alt.waits:
+                sleep_ms(1)
+            self._ending.append(ends(ch.write))
+
+    def __call__(self):
+        self._ending.pop().die(ValueError())
+
+    def clear(self):
+        self._silent.poison()
 
 
 def _operations(csp, cin, cout):
@@ -74,6 +111,7 @@ def _operations(csp, cin, cout):
         ("select", alt.select),
         ("parallel", lambda: Parallel(cin, put(0)).run()),
         ("processes", lambda: Parallel(nothing(), nothing()).run()),
+        ("end", _Ends(csp)),
     ]
 
 
@@ -105,17 +143,23 @@ def measured(csp):
     call = _within(1, _nothing) - _within(0, _nothing)
     calls, room = _deepest(_nothing)
     found = []
-    for i in range(5):
+    for i in range(6):
         # An operation that found no room is not to disturb the next one: each has its own network.
         a = csp.Channel("a")
         b = csp.Channel("b")
         name, operation = _operations(csp, a.read, b.write)[i]
         neighbours = [csp.Spawn(writes(a.write)), csp.Spawn(reads(b.read))]
         meter = Meter("stack " + name, 1)
+        ends = isinstance(operation, _Ends)
+        if ends:
+            operation.prepare()
         meter.start()
         operation()
         meter.stop(1)
         meter.bytes_per_op = begun + room - _deepest(operation, max(0, calls - _MOST // call))[1]
+        if ends:
+            meter.bytes_per_op -= 2 * call  # its body has returned by then, and calls nothing
+            operation.clear()
         a.poison()
         b.poison()
         for p in neighbours:

@@ -34,16 +34,7 @@ class Group:
                     ch.withdraw(r)
                     r.value = pending
                     return r
-                if r.alt is r:
-                    return r.met_by(self, offer, pending)
-                self.left -= 1
-                try:
-                    return ch.give(pending)
-                except PoisonException as er:
-                    return self._refused(offer, er)
-                except BaseException:
-                    self.left += 1  # there was no memory for it
-                    raise
+                return self._give(offer, pending)
             offer.value = pending
         offer.alt = self
         ch.post(offer)
@@ -56,10 +47,23 @@ class Group:
         except PoisonException as er:
             return self._refused(offer, er)
         except BaseException:
-            self.left += 1
+            self.left += 1  # there was no memory for it
             raise
         self.stamp(offer)
         return party
+
+    def _give(self, offer, pending):
+        r = offer.channel._readers
+        if r.alt is r:
+            return r.met_by(self, offer, pending)
+        self.left -= 1
+        try:
+            return offer.channel.give(pending)
+        except PoisonException as er:
+            return self._refused(offer, er)
+        except BaseException:
+            self.left += 1
+            raise
 
     def _refused(self, offer, exception):
         self.met_end(exception)

@@ -15,7 +15,7 @@ SHORT = const(2)  # failed by a MemoryError
 NO_MEMORY = MemoryError("memory allocation failed")
 
 _NESTS = (list, tuple)  # made once: there may be no memory for it when a process dies
-_DEEPEST = 8  # how deep lists are searched for ends: one may contain itself
+_DEEPEST = 9  # how deep lists are searched for ends, and one: it may contain itself
 
 
 class BaseProcess:
@@ -124,12 +124,13 @@ def unchanged(exception, short):
 
 def forsake(args, exception, deep=_DEEPEST):
     """Poison, or retire, the channel ends among arguments, in lists and tuples too."""
+    deep -= 1  # here: in the call it would need a word more, and those of the heap with that
     for a in args or ():
         if isinstance(args, dict):
             a = args[a]
         if not isinstance(a, End):
             if deep and isinstance(a, _NESTS):
-                forsake(a, exception, deep - 1)
+                forsake(a, exception, deep)
         elif a.counts:
             a.forsake(exception)
         else:

@@ -1,11 +1,14 @@
 """The event loop's part that fits the interpreter, as `engine`; how far its cancels nest; which
 failure came before a cancellation."""
 
+import gc
 import sys
 
 # Not `from ufuture import ...`: MicroPython asks the package's __getattr__ first.
 if sys.implementation.name == "micropython":
+    gc.collect()  # what compiling a file leaves is in the way of the next: 10 KB more are needed
     import ufuture.micro as engine
+    gc.collect()
 else:
     import ufuture.cpython as engine  # noqa: F401
 

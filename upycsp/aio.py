@@ -270,15 +270,6 @@ class Alternative(alternative.Alternative):
 # Processes
 
 
-def _run_through(coro):
-    try:
-        coro.send(None)
-    except StopIteration as er:
-        return er.value
-    coro.close()
-    raise RuntimeError("this process has no event loop: it can await only CSP operations")
-
-
 class Process(_plain.Process, Awaitable):
     """A process function with its arguments, or a coroutine (args is None); not started yet."""
 
@@ -288,7 +279,12 @@ class Process(_plain.Process, Awaitable):
         coro = self._f if self._args is None else _plain.Process.call(self)
         if not hasattr(coro, "send"):
             raise TypeError("a process function is an async def")
-        return _run_through(coro)
+        try:
+            coro.send(None)
+        except StopIteration as er:
+            return er.value
+        coro.close()
+        raise RuntimeError("this process has no event loop: it can await only CSP operations")
 
     @coroutine
     def _await(self):

@@ -12,7 +12,7 @@ class _Process(aio.Process):
 
 def _plain(end):
     def operation(*values):
-        return aio._run_through(end(*values))
+        return aio.Process(end, values).call()
 
     return operation
 

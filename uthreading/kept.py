@@ -24,6 +24,7 @@ import uthreading
 from .report import report
 
 _DEFAULT_HAS = 4096  # bytes that the default stack has at least, on every port
+gc.collect()  # what compiling files has left is in the way of the next ones
 _CPYTHON = sys.implementation.name == "cpython"
 _LEAST = 32768  # CPython refuses less
 
