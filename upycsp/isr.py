@@ -152,7 +152,7 @@ class InterruptChannel(BufferedChannel):
         w = self._writers
         BufferedChannel._refresh(self)
         # After the end, what an interrupt brings comes too late.
-        if self.has_isr() and w is not DRAINED and w is not DEAD:
+        if not self._left.is_empty() and w is not DRAINED and w is not DEAD:
             self._writers = OPEN
 
     def end_close(self):
