@@ -153,8 +153,8 @@ FAULTS = {
     "the losers of a choice stay": (
         "select_beside_a_reader",
         CHOICE,
-        "        self._chosen = i\n        self.withdraw()\n",
-        "        self._chosen = i\n        self.waits = False\n",
+        "        for o in self._offers:  # as withdraw: a thread's stack may be short\n",
+        "        for o in ():\n",
     ),
     "select takes the last of the ready guards": (
         "select_of_two_writers",
