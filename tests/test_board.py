@@ -108,8 +108,10 @@ def test_mpremote_breaks_into_an_endless_main(switch_on):
 
 def test_ctrl_c_interrupts_what_mpremote_started(switch_on):
     board = switch_on()
-    board.mpremote("exec", "--no-follow", "import time\nx = 1\nwhile True:\n    time.sleep(1)")
+    program = "import time\nx = 1\nwhile True:\n    print('runs')\n    time.sleep(0.1)"
+    board.mpremote("exec", "--no-follow", program)
     with board.terminal() as terminal:
+        terminal.until("runs")  # before it does, the prompt may take a Ctrl-C for a key
         terminal.send("\x03")
         terminal.until("KeyboardInterrupt")
     assert board.mpremote("resume", "exec", "print(x)") == "1\n"
