@@ -10,6 +10,8 @@ withdrawn in the moment of pairing, so at most one guard happens and no dead off
 """
 
 from cspcore.channel import POISON, READ, TAKEN, WAITING, WRITE, Offer, unlink
+
+
 class Guard:
     """Base of users' own guards. Both methods run under the library's lock and call no channel."""
 
