@@ -8,7 +8,7 @@ class PoisonException(Exception):
 
 
 def strength_of(exception):
-    """Of the poison that a process leaves behind that ends by an exception."""
+    """How strongly a process poisons its ends that ends by this exception."""
     return exception.strength if isinstance(exception, PoisonException) else None
 
 

@@ -67,7 +67,7 @@ def test_the_stack_that_an_operation_needs_does_not_change_with_the_stacks_size(
     # All that a process does begins in its body, and a Parallel goes deeper than a read.
     assert all(1000 < need < 12000 for need in needs.values())
     assert needs["stack-read"] < needs["stack-parallel"]
-    # The default stack of an ESP32 has room for 16 calls, of which a process may want some, too.
+    # An ESP32's own stack has room for about 16 calls, of which a process wants some for itself.
     assert all(min(needs[name], again[name]) <= 12 * call for name in needs), (needs, again, call)
 
 

@@ -402,8 +402,10 @@ def show_room(wide, web, by_lib, tries):
             rows.append(("{}: heap that so many take (half of 64 bits')".format(lib),
                          *[number(ESP32_THREADS * per_thread / 2)] * len(KINDS)))
             deepest = max(r["bytes_per_op"] for r in by_lib[lib] if r["variant"][:6] == "stack-")
-            rows.append(("{}: stack that its operations need (half of 64 bits')".format(lib),
-                         *[number(deepest / 2)] * len(KINDS)))
+            # A frame of the interpreter does not halve as its objects do: on MicroPython 1.29
+            # compiled for 32 bits networks of these operations needed up to 3521 bytes.
+            rows.append(("{}: stack that its operations need (3/4 of 64 bits')".format(lib),
+                         *[number(deepest * 3 / 4)] * len(KINDS)))
     table("What fits into an ESP32's heap of {} KB; words of 32 bits".format(ESP32 // 1024),
           ("", "from .py", "from .mpy", "from ROMFS"), rows)
     if tries:
