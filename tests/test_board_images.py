@@ -74,6 +74,21 @@ def test_the_packages_go_into_the_romfs_and_are_imported_from_there(switch_on, r
     assert board.mpremote("exec", program).startswith("/rom/uapycsp/__init__.mpy [0, 6]")
 
 
+@pytest.mark.parametrize("platform", ("esp32", "rp2"))
+def test_what_makes_room_beside_threads_is_there_where_no_gil_orders_them(
+        switch_on, rom, make, monkeypatch, platform):
+    def probe(link, asks=board_images.board_main.probe):
+        return dict(asks(link), platform=platform)
+
+    monkeypatch.setattr(board_images.board_main, "probe", probe)
+    rom.write_bytes(b"\xff" * 4096 * 40)
+    board = switch_on(rom=rom)
+    status, out, error = make("rom", board)
+    assert status == 0, out + error
+    program = "import os\nprint('rooms.mpy' in os.listdir('/rom/uthreading'))"
+    assert board.mpremote("exec", program).strip() == str(platform != "esp32")
+
+
 def test_copies_that_come_before_the_romfs_are_said(switch_on, rom, make):
     board = switch_on(rom=rom)
     (board.flash / "cspcore").mkdir()

@@ -233,6 +233,35 @@ def test_threads_load_what_they_need_first_one_after_another(tmp_path, what):
         assert run("micropython", str(script), heap="222K") == (0, "", "")
 
 
+_ROOM_MADE = """
+import sys
+sys.path.insert(0, {root!r})
+import micropython
+import upycsp
+import uthreading
+from upycsp import process, run
+
+# So many names are added when all there is has been loaded.
+for names, n in ((sys.modules, 40), (upycsp.__dict__, 50), (uthreading.__dict__, 15)):
+    i = 0
+    micropython.heap_lock()
+    try:
+        while i < n:
+            names[i] = None  # a dictionary that has no room grows, which takes memory
+            i += 1
+    finally:
+        micropython.heap_unlock()
+        print(i == n)
+"""
+
+
+@pytest.mark.parametrize("heap", ("222K", "2M"))
+def test_what_threads_load_finds_room_for_its_names(tmp_path, heap):
+    script = tmp_path / "room.py"
+    script.write_text(_ROOM_MADE.format(root=str(ROOT)))
+    assert run("micropython", str(script), heap=heap) == (0, "True\nTrue\nTrue\n", "")
+
+
 _FIRST_RUNS = """
 import sys
 import time
@@ -637,3 +666,66 @@ def test_threads_of_uthreading_find_all_loaded(tmp_path, what):
     for _ in range(8):
         found = run("micropython", str(script), heap="2M", limit=60)
         assert found == (0, "True\n", "")
+
+
+# What a process of a board does first, in a thread: its stack is too short for an import.
+_ON_A_SHORT_STACK = """
+import sys, _thread
+sys.path.insert(0, {root!r})
+import uthreading
+import upycsp as csp
+from upycsp import Channel, Parallel, process, run
+from uthreading import kept
+
+assert not kept.loads_early
+uthreading._aside = kept.aside
+kept._DEEP = 0x40000  # in words of 64 bits, and the Unix port keeps 8 KB for itself
+aside = []
+real = kept._start_new_thread
+
+
+def start(f, args):
+    size = _thread.stack_size(0)
+    _thread.stack_size(size)
+    if size == kept._DEEP:  # else it is for a worker
+        aside.append(size)
+        {refuses}
+    return real(f, args)
+
+
+kept.set_start_new_thread(start)
+
+
+@process
+def uses_what_is_loaded_late(cout):
+    assert csp.Closed(cout) is not None
+    with Channel("counted").writer():
+        pass
+    assert csp.pool.Farm is not None
+    for i in range(3):
+        try:
+            Channel("nobody").read.within(1)
+        except csp.TimeoutError:
+            pass
+    try:
+        csp.nothing_of_that_name
+    except AttributeError:
+        pass
+    else:
+        assert False
+
+
+run(uses_what_is_loaded_late(Channel("d").write))
+loads = len(aside)
+run(uses_what_is_loaded_late(Channel("d").write))
+print(3 < loads, len(aside) - loads, _thread.stack_size(0), uthreading._loader)
+"""
+
+
+@pytest.mark.parametrize("room", (True, False), ids=("room for a stack", "no room"))
+def test_where_stacks_are_short_a_thread_with_a_long_one_loads_what_another_needs(tmp_path, room):
+    script = tmp_path / "short.py"
+    refuses = "pass" if room else 'raise OSError("can\'t create thread")'
+    script.write_text(_ON_A_SHORT_STACK.format(root=str(ROOT), refuses=refuses))
+    # The second time there is but the name that is nowhere to look for.
+    assert run("micropython", str(script), heap="400K") == (0, "True 1 0 None\n", "")

@@ -28,6 +28,7 @@ if MICROPYTHON:
 
 PROCESS = sys.modules["upycsp.process"]  # the package has another `process`
 WAIT = sys.modules["upycsp.wait"]
+EARLY = __import__("upycsp.early", None, None, ("*",))
 WATCH = upycsp.watch
 # As they are until one of them is called: that loads a module which puts others in their places.
 FIRST_LIMITED = [getattr(upycsp.channel, name).within for name in ("ReadEnd", "WriteEnd")]
@@ -414,7 +415,7 @@ def test_all_that_a_process_may_need_is_loaded_before_the_first_thread_is_starte
     until(all_have_ended)
     __import__("upycsp.aio")
     closed = upycsp.Closed
-    late = [name for name in WAIT.LATE if name != "upycsp.watch"]  # there is one watchdog alone
+    late = [name for name in EARLY.LATE if name != "upycsp.watch"]  # there is one watchdog alone
     late += ["upycsp.aio_" + name for name in ("counted", "extended", "closing")]
     late.append("upycsp.closing")
 

@@ -86,7 +86,7 @@ def write_rom(port, wait):
     with tempfile.TemporaryDirectory() as folder:
         tree, image = pathlib.Path(folder) / "tree", pathlib.Path(folder) / "packages.romfs"
         firmware_mpy.compiled(tree, firmware_mpy.PACKAGES, ROM_MPY)
-        firmware_images.romfs(tree, image)
+        firmware_images.romfs(tree, image, found["platform"])
         size = image.stat().st_size
         if size > room:
             raise Failed("The image has {} bytes, and the board's partition for a ROMFS has "

@@ -48,13 +48,16 @@ def said(number):
 # An ESP32's partition has 128 KB. Virtual time and verify() are for tests, and what knows ROMFS is
 # younger than what needs cspcore.older.
 ROMFS_LEAVES_OUT = ("virtual.mpy", "verify.mpy", "older.mpy")
+# Where a GIL orders threads nothing is loaded early and no rooms are needed.
+ESP32_LEAVES_OUT = ("early.mpy", "rooms.mpy")
 
 
-def romfs(folder, path):
-    """Write a ROMFS image of the packages in a folder, but for ROMFS_LEAVES_OUT."""
+def romfs(folder, path, platform="esp32"):
+    """Write a ROMFS image of what a platform needs of the packages in a folder."""
     with tempfile.TemporaryDirectory() as name:
         tree = pathlib.Path(name) / "tree"
-        shutil.copytree(folder, tree, ignore=shutil.ignore_patterns(*ROMFS_LEAVES_OUT))
+        out = ROMFS_LEAVES_OUT + (ESP32_LEAVES_OUT if platform == "esp32" else ())
+        shutil.copytree(folder, tree, ignore=shutil.ignore_patterns(*out))
         ran("mpremote romfs build", [sys.executable, "-m", "mpremote", "romfs",
                                      "--output", str(path), "build", str(tree)])
 

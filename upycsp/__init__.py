@@ -16,7 +16,6 @@
 Names are loaded when they are first used.
 """
 
-import gc
 import sys
 
 try:
@@ -45,8 +44,7 @@ def _begin():
         _names = sys.modules["upycsp.names"]
 
 
-# As room in uthreading.kept does, which would cost more: the names that are loaded beside threads.
-# Small heaps have none to spare.
+# As uthreading.rooms does, which would cost more: the names that are loaded beside threads.
 def _room(names, n):
     for i in range(n):
         names[i] = None
@@ -55,8 +53,7 @@ def _room(names, n):
 
 
 if sys.implementation.name != "cpython" and sys.platform != "esp32":
-    if gc.mem_free() + gc.mem_alloc() >= 0x80000:
-        _room(globals(), 56)
+    _room(globals(), 56)
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets everything at once.
 try:

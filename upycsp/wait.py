@@ -22,9 +22,6 @@ _LOOK = 100  # slices between two looks of the watchdog
 look = None  # the watchdog, where the main thread has to call it
 
 lock = allocate_lock()
-# What has no name among upycsp's.
-LATE = ("cspcore.masked", "upycsp.counted", "upycsp.extended", "upycsp.guards",
-        "upycsp.watch")
 offers = {}  # ident -> the thread's own offer; guarded by lock
 
 
@@ -175,19 +172,14 @@ def load_rest():
 
 
 def _load_all():
-    if kept.loads_early:
-        import upycsp
-
-        for name in upycsp.every():
-            getattr(upycsp, name)
-        for name in LATE:
-            __import__(name)
-        if "upycsp.aio" in sys.modules:
-            for name in ("counted", "extended", "closing"):
-                __import__("upycsp.aio_" + name)
-    if sys.platform != "esp32" and not _CPYTHON:
-        for name in ("upycsp.plugnplay", "upycsp.aio_plugnplay"):
-            getattr(sys.modules.get(name), "*", None)  # its __getattr__ loads all then
+    loaded = sys.modules
+    if kept.loads_early or kept.side_by_side and (
+            "upycsp.plugnplay" in loaded or "upycsp.aio_plugnplay" in loaded):
+        try:
+            early = __import__("upycsp.early", None, None, ("*",))
+        except ImportError:  # it is not in an ESP32's image
+            return
+        early.load_all()
 
 
 if kept.loads_early:

@@ -51,24 +51,26 @@ _attrs = {
 
 __all__ = tuple(_attrs)
 
-_IMPORTS_LOCK = _sys.implementation.name == "cpython"  # and another lock around that could block
 # Not later: the rest is loaded by whichever thread needs it first. So is this package after a bare
 # `import upycsp`, which has noted the thread that it was in.
 main_ident = getattr(_sys.modules.get("upycsp"), "_main", None) or _get_ident()
 _loading = _allocate_lock()
 _loader = None  # the ident of the thread that holds it
+# How to call it where a thread's stack is too short for an import (see kept.py), else None. False:
+# CPython's imports lock, and another lock around that could block.
+_aside = None if _sys.implementation.name != "cpython" else False
 
 
 def alone(f, *args):
     """Call f(*args), which loads modules: here and in upycsp one thread at a time does so."""
     global _loader
     me = _get_ident()
-    if _loader == me or _IMPORTS_LOCK:  # what is being loaded asks for this
+    if _loader == me or _aside is False:  # what is being loaded asks for this
         return f(*args)
     with _loading:
         _loader = me
         try:
-            return f(*args)
+            return _aside(f, args) if _aside else f(*args)
         finally:
             _loader = None
 

@@ -25,6 +25,7 @@ from .report import report
 
 _DEFAULT_HAS = 4096  # bytes that the default stack has at least, on every port
 gc.collect()  # what compiling files has left is in the way of the next ones
+_DEEP = 12288  # what an import takes at most of it: pool, from source
 _CPYTHON = sys.implementation.name == "cpython"
 _LEAST = 32768  # CPython refuses less
 
@@ -48,26 +49,13 @@ loaders = []  # what else is to be called then
 # for the main thread, if that polls.
 interrupted = False
 
-
-def room(names, n):
-    """Make room for n more names in a dictionary, where there is no GIL.
-
-    One that grows loses all of its names for a moment; whoever looks for one then does not find
-    it. So a dictionary that other threads read must not grow, and need not if it has room.
-    """
-    for i in range(n):
-        names[i] = None
-    for i in range(n):
-        del names[i]
-
-
-if loads_early and not _CPYTHON:
-    room(getattr(uthreading, "__dict__", {}), len(uthreading._attrs) + 10)  # modules, too
-    # So many may a program add after its imports, while its threads use those that there are. Now,
-    # not with the first thread: the program may have started some of its own by then.
-    if get_ident() == main_ident:
-        room(getattr(__import__("__main__"), "__dict__", {}), 64)
-        room(sys.modules, 64)
+# Whether nothing orders the threads.
+side_by_side = not _CPYTHON and sys.platform != "esp32"
+if side_by_side:
+    try:
+        __import__("uthreading.rooms")
+    except ImportError:  # it is not in an ESP32's image
+        pass
 
 # A main thread blocked on a lock cannot be interrupted on a board: there it polls.
 _main_polls = not _CPYTHON and sys.platform not in ("linux", "darwin", "win32")
@@ -248,6 +236,43 @@ def pause():
     if interrupted:
         interrupted = False
         raise KeyboardInterrupt
+
+
+def aside(f, args):
+    """f(*args), which loads modules, on a thread with stack enough, if there is room for one."""
+    if not args or args[0] in sys.modules or get_ident() == main_ident:
+        return f(*args)
+    done = [None, None]  # what f returns, what it raises; made now: memory may end there
+    bolt = allocate_lock()
+    bolt.acquire()
+
+    def job():
+        uthreading._loader = get_ident()
+        try:
+            done[0] = f(*args)
+        except BaseException as e:
+            done[1] = e
+        bolt.release()
+
+    with lock:
+        old = _thread.stack_size(_DEEP)
+        try:
+            _start_new_thread(job, ())
+            here = False
+        except (OSError, MemoryError, RuntimeError):
+            here = True
+        finally:
+            _thread.stack_size(old)
+    if here:
+        job()
+    bolt.acquire()
+    if done[1]:
+        raise done[1]
+    return done[0]
+
+
+if sys.platform == "esp32":
+    uthreading._aside = aside
 
 
 # Whether a thread made with one stack size serves when another is wanted. The default may be of
