@@ -25,7 +25,8 @@ from .report import report
 
 _DEFAULT_HAS = 4096  # bytes that the default stack has at least, on every port
 gc.collect()  # what compiling files has left is in the way of the next ones
-_DEEP = 12288  # what an import takes at most of it: pool, from source
+# Stack enough for an import: pool, from source, takes 12 KB with words of 32 bits, 40 KB with 64.
+_DEEP = 65536 if sys.maxsize >> 31 else 16384
 _CPYTHON = sys.implementation.name == "cpython"
 _LEAST = 32768  # CPython refuses less
 
