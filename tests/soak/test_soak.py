@@ -135,7 +135,9 @@ def test_growth_is_told_from_noise():
     assert soak.growth("x", [100] * 8 + [10000], 1.2, 0) is None
     assert soak.growth("x", [100, 900, 100] * 10, 1.2, 0) is None
     assert soak.growth("x", [0, 50, 90] + [100] * 9, 1.2, 0) is None
-    assert soak.growth("x", range(100, 1000, 10), 1.2, 0) == "x grew from 545 to 845"
+    assert soak.growth("x", [100] * 6 + [100, 500, 900] * 2 + [900, 800, 150] * 2, 1.2, 50) is None
+    assert soak.growth("x", range(100, 1000, 10), 1.2, 0) == "x grew from 400 to 700"
+    assert soak.growth("x", [100] * 6 + [100, 900] * 3 + [400, 900] * 3, 1.2, 50)
     assert soak.growth("x", range(100, 1000, 10), 1.2, 500) is None
 
 
