@@ -23,6 +23,13 @@ BOTH = ("upycsp/bridge.py", "upycsp/aio_bridge.py", "uapycsp/bridge.py", "uapycs
 PROGRAM = ("config.py", "main.py")  # runs the benchmarks
 HOST_ONLY = ("ufuture/cpython.py", "benchmarks/peers/")  # no board can use these
 LIMIT = 120  # seconds, for a hang
+# What is so wherever .mpy files are loaded: the compiler leaves out the other branch, CPython's.
+FOR_MICROPYTHON = {
+    'sys.implementation.name == "micropython"': "True",
+    'sys.implementation.name == "cpython"': "False",
+    'hasattr(engine, "core")': "True",
+    'hasattr(_thread, "_local")': "False",
+}
 
 # The release whose compiler writes a version of .mpy files; None is the newest.
 COMPILERS = {6: None, 5: "1.18"}
@@ -64,15 +71,16 @@ def compiled(folder, packages, version=6, native=None):
     folder = pathlib.Path(folder)
     written = []
     with tempfile.TemporaryDirectory() as name:
-        marked = pathlib.Path(name) / "marked.py"
+        source = pathlib.Path(name) / "source.py"
         for path in sources(packages):
-            source = ROOT / path
+            text = _marked(path) if native else (ROOT / path).read_text(encoding="utf-8")
+            for asked, answer in FOR_MICROPYTHON.items():
+                text = text.replace(asked, answer)
+            source.write_text(text, encoding="utf-8")
             # Named in tracebacks by the module alone: the image for a ROMFS has little room.
             module = path[:-3].removesuffix("/__init__").rpartition("/")[2]
             words = [program, "-O3", "-s", module]
             if native:
-                marked.write_text(_marked(path), encoding="utf-8")
-                source = marked
                 words.append("-march=" + native)
             out = folder / (path[:-3] + ".mpy")
             out.parent.mkdir(parents=True, exist_ok=True)
