@@ -1,5 +1,8 @@
 """uthreading where things go wrong: hooks that fail, memory that ends, subclasses that raise."""
 
+import _thread
+import sys
+
 import uthreading
 from uthreading import clock, kept, report
 
@@ -143,6 +146,28 @@ def test_a_foreign_thread_s_name_and_locals_do_not_pass_to_a_kept_thread():
     assert -7 not in kept.records and -7 not in seen._spaces
     kept._forget(-7)
     assert seen.value == "main"
+
+
+def test_a_raw_thread_sees_nothing_of_one_that_has_ended():
+    # On MicroPython nobody can tell: docs/reference.md says so.
+    if sys.implementation.name == "micropython":
+        return
+    seen = uthreading.local()
+    seen.value = "main"
+    got = []
+
+    def uses():
+        me = uthreading.get_ident()
+        kept.records[me] = [None, [seen]]
+        seen._spaces[me] = {"value": "left behind"}
+        got.append(getattr(seen, "value", None))
+        seen.value = "mine"
+        got.append(seen.value)
+
+    for n in (2, 4):
+        _thread.start_new_thread(uses, ())
+        until(lambda: len(got) == n)
+    assert got == [None, "mine"] * 2 and seen.value == "main"
 
 
 def test_a_thread_that_can_not_begin_for_want_of_memory_lets_its_starter_go():

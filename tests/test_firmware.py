@@ -198,6 +198,14 @@ def test_a_network_runs_with_machine_code(tmp_path):
         assert on_micropython(network, folder=tmp_path) == "[1, None]\n"
 
 
+def test_what_only_cpython_needs_is_left_out(tmp_path):
+    firmware.compiled(tmp_path, ["uapycsp", "uthreading"])
+    for path, name in (("uapycsp/wait.py", b"_Nothing"), ("uthreading/threadlocal.py", b"_ident")):
+        assert name in (firmware.ROOT / path).read_bytes()
+        written = (tmp_path / path).with_suffix(".mpy").read_bytes()
+        assert (name in written) == (name == b"_ident") and b"seen" not in written
+
+
 def test_single_files_can_be_compiled(tmp_path):
     assert firmware.compiled(tmp_path, ["main.py", "cspcore"], 5)[-1] == "main.mpy"
     assert (tmp_path / "main.mpy").read_bytes()[:2] == b"M\x05"

@@ -53,6 +53,7 @@ GUARDED = {
     "_lazy": "asked of our own modules",
     "_made": "asked of our own objects",
     "_spaces": "asked of our own objects",
+    "_local": "CPython's threads",
 }
 
 

@@ -419,7 +419,7 @@ def test_ctrl_c_that_comes_to_an_idle_thread_goes_to_a_polling_main_thread():
 
 
 def test_ctrl_c_before_a_thread_tells_of_its_end_does_not_keep_it_from_that():
-    clear = kept._clear_locals
+    clear = kept.clear_locals
     hits = [2]
 
     def hit(used, ident):
@@ -428,13 +428,13 @@ def test_ctrl_c_before_a_thread_tells_of_its_end_does_not_keep_it_from_that():
             raise KeyboardInterrupt
         clear(used, ident)
 
-    kept._clear_locals = hit
+    kept.clear_locals = hit
     try:
         t = uthreading.Thread(target=uthreading.get_ident)
         t.start()
         t.join(30)
     finally:
-        kept._clear_locals = clear
+        kept.clear_locals = clear
         kept.interrupted = False
     assert hits == [0] and not t.is_alive()
 

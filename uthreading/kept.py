@@ -122,7 +122,7 @@ class _Worker:
                     # Now `start` may hand over the next job, even before the bolt is reached.
                     try:
                         if record is not None:
-                            _clear_locals(record[1], ident)
+                            clear_locals(record[1], ident)
                             record = None
                         if after is not None:
                             tell = after
@@ -352,10 +352,11 @@ def _forget(ident):
     with lock:
         record = records.pop(ident, None)
     if record is not None:
-        _clear_locals(record[1], ident)
+        clear_locals(record[1], ident)
 
 
-def _clear_locals(used, ident):
+def clear_locals(used, ident):
+    """Take from `local`s what the thread of that ident has stored there."""
     if used is not None:
         for it in used:
             with lock:

@@ -8,9 +8,30 @@ the same arguments, in each thread that uses the object. What stands in the clas
 same for all threads, and setting it in the object is an AttributeError.
 """
 
+import _thread
 from _thread import get_ident
 
 from . import kept
+
+if hasattr(_thread, "_local"):
+    # CPython gives the ident of a thread that has ended to another one. Of the end of a raw thread
+    # nobody tells, but what is kept in here is gone then.
+    _here = _thread._local()
+
+    def _ident():
+        ident = get_ident()
+        if not hasattr(_here, "seen"):
+            _here.seen = True
+            with kept.lock:
+                record = kept.records.get(ident, (None, None))
+                used = record[1]
+                if used:
+                    record[1] = None
+            kept.clear_locals(used, ident)
+        return ident
+
+else:
+    _ident = get_ident
 
 
 class local:
@@ -20,7 +41,7 @@ class local:
         self = object.__new__(cls)
         object.__setattr__(self, "_made", (args, kwargs))
         object.__setattr__(self, "_spaces", {})  # ident of a thread: its attributes
-        _add_space(self, get_ident())
+        _add_space(self, _ident())
         return self
 
     def __init__(self, *args, **kwargs):
@@ -48,7 +69,7 @@ class local:
 
 # The attributes of the calling thread, which nobody else touches.
 def _space(it):
-    ident = get_ident()
+    ident = _ident()
     with kept.lock:
         space = it._spaces.get(ident)
     if space is None:
