@@ -1379,7 +1379,7 @@ def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
         me.op = 0
         ch.post(me)
     assert ch.queue_len() == 1
-    WATCH._abandon()
+    WATCH._abandon(KeyboardInterrupt())
     assert ch.queue_len() == 0
     assert own() is not me
     is_well()
@@ -1388,7 +1388,7 @@ def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
     with WAIT.lock:
         assert alt.poll(0) == -1
         me = alt._begin()
-    WATCH._abandon()
+    WATCH._abandon(KeyboardInterrupt())
     assert ch.queue_len() == 0 and alt._alarm.due is None
     assert own() is not me and me.on is None
     is_well()
@@ -1401,7 +1401,7 @@ def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
         assert not extended.begin()
         extended._me = me = WAIT.own()
         me.on = extended
-    WATCH._abandon()
+    WATCH._abandon(KeyboardInterrupt())
     assert ch.queue_len() == 0
     assert own() is not me and me.on is None
     is_well()
@@ -1411,7 +1411,7 @@ def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
         me = WAIT.own()
         group._begin(me)
         me.on = group
-    WATCH._abandon()
+    WATCH._abandon(KeyboardInterrupt())
     assert group.left < 0
     assert own() is not me and me.on is None
     is_well()

@@ -411,9 +411,9 @@ def _look_and_nudge():
         turns.nudge()
 
 
-def _end_and_abandon():
+def _end_and_abandon(er):
     # Interrupted, the main thread may have a turn, which it keeps.
     turns = _turns
     if turns is not None:
         turns.end()
-    _abandon()
+    _abandon(er)

@@ -8,6 +8,7 @@ from cspcore.channel import Offer, end_before, forget
 from cspcore.choice import Choice
 from cspcore.errors import DeadlockError
 from cspcore.names import UNTOLD, report
+from cspcore.process import forsake
 from upycsp import process as _load  # noqa: F401
 from upycsp import wait
 from upycsp.wait import lock, offers, wake_chain
@@ -41,11 +42,10 @@ def run_group(group, processes):
         _start_watch()
         try:
             results = group.run().retval
-        except (KeyboardInterrupt, SystemExit):
-            if get_ident() == kept.main_ident:
-                _abandon()
-            raise
-        except BaseException:
+        except BaseException as er:
+            if get_ident() == kept.main_ident and _interrupts(er, group):
+                _abandon(er)
+                raise
             if group.deadlock is None:
                 raise
     finally:
@@ -62,6 +62,14 @@ def run_group(group, processes):
     if er is not None:
         raise er
     return results if len(processes) > 1 else results[0]
+
+
+def _interrupts(er, group):
+    # Whether an exception came to the main thread from outside, by a signal's handler: it is no
+    # process's, and the group has not waited for its end.
+    if isinstance(er, KeyboardInterrupt):
+        return True
+    return er is not group.exception and (group.left == -1 or not isinstance(er, Exception))
 
 
 # Runs within runs: while a run goes on it is `within` itself, and at its end what is around it.
@@ -338,9 +346,22 @@ def _withdraw_own():
         me.retire()
 
 
-def _abandon():
-    # After an interrupt: poison whatever waits, for up to half a second; the rest stays behind.
+def _forsake_all(er):
+    with lock:
+        found = list(_alive.each())
+    for p in found:
+        forsake(p._args, er)
+        forsake(p._kwargs, er)
+
+
+def _abandon(er):
+    # After an interrupt: poison the ends among the arguments of all, for who computes has yet to
+    # use them, and whatever waits, for up to half a second; the rest stays behind.
     _withdraw_own()
+    try:
+        _forsake_all(er)
+    except MemoryError:
+        pass
     for _ in range(50):
         chain = None
         with lock:

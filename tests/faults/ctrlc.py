@@ -48,10 +48,10 @@ else:
             slept.append(ms)
         plain_sleep_ms(ms)
 
-    def abandon():
+    def abandon(er):
         abandons[0] = True
         try:
-            plain_abandon()
+            plain_abandon(er)
         finally:
             abandons[0] = False
 

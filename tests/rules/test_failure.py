@@ -10,6 +10,7 @@ import csp
 from rules_support import (
     MICROPYTHON,
     POISONED,
+    THREADS,
     Log,
     give_from,
     idle,
@@ -295,6 +296,38 @@ def test_system_exit_in_a_process_poisons_its_ends_and_comes_out():
         )
     assert a.poisoned and idle(a)
     assert csp.run(returns(2)) == 2
+
+
+@csp.process
+async def reads_until_the_end(cin):
+    values = []
+    async for v in cin:
+        values.append(v)
+    return values
+
+
+@csp.process
+async def asks_and_ends(requests, served):
+    assert not requests.poisoned and not served.done()
+    await requests.write(1)
+    requests.poison()
+    return await join(served)
+
+
+def test_system_exit_in_a_process_ends_nobody_elsewhere():
+    if not THREADS:
+        skip("a spawned process ends with its run")
+    for error in (SystemExit(3), Broken()):
+        requests = csp.Channel("requests", external=True)
+        served = csp.Spawn(reads_until_the_end(requests.read))
+        with raises(type(error)):
+            csp.run(fails_by(error))
+        assert csp.run(asks_and_ends(requests, served)) == [1]
+
+
+@csp.process
+async def fails_by(error):
+    raise error
 
 
 async def test_after_a_failure_the_library_works_as_before():
