@@ -43,6 +43,8 @@ class BaseBufferedChannel(BaseChannel):
     overflow = "block"
 
     def __init__(self, name="", capacity=None, overflow="block", external=False):
+        if capacity is None and isinstance(name, int):
+            raise TypeError("a capacity comes after the name")
         if capacity is not None and not isinstance(capacity, int):
             raise TypeError("a capacity is a whole number")
         if capacity is not None and capacity < 0:

@@ -128,6 +128,13 @@ async def test_a_capacity_that_is_no_whole_number_is_a_type_error():
         assert str(e.value) == "a capacity is a whole number"
 
 
+async def test_a_capacity_in_the_place_of_the_name_is_a_type_error():
+    with raises(TypeError) as e:
+        csp.BufferedChannel(5)
+    assert str(e.value) == "a capacity comes after the name"
+    assert csp.BufferedChannel(5, 2).capacity == 2  # anything may be a name
+
+
 async def test_parallel_of_something_that_is_no_process_is_a_type_error():
     ch = csp.Channel("c")
     for bad in (
