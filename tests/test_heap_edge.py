@@ -170,6 +170,19 @@ def test_a_buffer_filled_until_memory_ends_is_a_memory_error():
         assert _works()
 
 
+async def _never_waits():
+    a = BufferedChannel("a", 10, "keep_newest")
+    b = BufferedChannel("b", 10, "keep_newest")
+    for i in range(20000):
+        await Parallel(a.write(i), b.write(-i))
+
+
+def test_parallels_that_never_wait_need_no_more_memory_with_each():
+    gc.collect()
+    run(_never_waits())
+    assert _works()
+
+
 def test_a_run_of_many_processes_fits_or_is_a_memory_error():
     fits = []
     for n in range(20, 600, 20):

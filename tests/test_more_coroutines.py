@@ -1,6 +1,8 @@
 """uapycsp's processes in the corners: what could not be started, what is thrown, closed or
 interrupted where it waits, what ends late."""
 
+import sys
+
 from ufuture_support import (
     MICROPYTHON,
     CancelledError,
@@ -349,6 +351,57 @@ async def test_a_process_that_has_ended_keeps_nothing_else_alive():
     own = "future", "value", "op", "_f"
     kept = [value for name, value in p.__dict__.items() if name not in own]
     assert not [value for value in kept if value not in (None, False, True)], kept
+
+
+async def test_a_parallel_that_is_cancelled_before_it_begins_poisons_its_members_ends():
+    # In the turn that it gives the others after many that had not to wait.
+    c = Channel("c")
+
+    async def cancels(h):
+        assert not c.poisoned
+        h.cancel()
+
+    sys.modules["uapycsp.wait"].Composed.unwaited = 64
+    h = Spawn(parallel_of(reads(c.read), reads(c.read)))
+    Spawn(cancels(h))
+    with raises(CancelledError):
+        await h
+    assert c.poisoned and c.queue_len() == 0
+
+
+@process
+async def parallel_of(*members):
+    await Parallel(*members)
+
+
+async def test_a_thread_that_asks_for_the_truth_of_an_alternative_is_not_the_loop():
+    if not MICROPYTHON:
+        raise SkipTest("the driver is MicroPython's")
+    try:
+        import _thread
+    except ImportError:
+        raise SkipTest("no threads here")
+    alt = Alternative(Guard())
+    engine.listen()  # as a selection does
+    alt.queued = True
+    task = engine.core.cur_task
+    seen = []
+
+    def asks():
+        seen.append(bool(alt))
+        seen.append(task.data is alt and alt.queued)
+
+    own, task.data = task.data, alt  # as when the loop has set cur_task
+    try:
+        _thread.start_new_thread(asks, ())
+        while len(seen) < 2:
+            engine._sleep_ms(1)
+        assert seen == [True, True]
+        assert bool(alt) is False  # as the loop asks
+        assert task.data is None and not alt.queued and alt
+    finally:
+        task.data = own
+        engine.unlisten()
 
 
 def test_a_thread_that_schedules_when_the_run_is_over_gets_false_at_once():

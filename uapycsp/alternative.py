@@ -130,6 +130,12 @@ class Alternative(Composed, engine.Parked, Choice):
 
     # What the engine and cspcore call
 
+    if hasattr(engine, "core"):
+
+        def __bool__(self):
+            # In another thread it is a guard of a user's who asks, and never the loop.
+            return self._asks and engine.elsewhere() or engine.Parked.__bool__(self)
+
     def party(self):
         engine.unlimit(self)
         return self._me

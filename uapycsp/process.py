@@ -269,6 +269,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 
     @coroutine
     def _await(self, by=None):
+        if Composed.unwaited > 63:
+            yield from self._give_way()
         guards = self._args
         if guards is None:
             started_twice()
@@ -305,7 +307,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 break
             i += 1
         if waits is None:
-            pass
+            Composed.unwaited += 1
         elif met_end or i < len(guards):
             # Several wait, or one whose end may be milder than the one that was met.
             yield from self._run([waits] + list(guards[i:]))
@@ -330,6 +332,17 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         n = len(guards)
         return [0, 0] if n == 2 else [0] * n  # 700 instructions less for a delta
 
+    @coroutine
+    def _give_way(self):
+        # Or who never waits in a Parallel would let nobody else run. Not written out above, where
+        # a `try` would make the generator larger.
+        Composed.unwaited = 0
+        try:
+            yield self.turn()
+        except BaseException as er:
+            forgo_all(self._args or (), 0, None, er)
+            raise
+
     if hasattr(engine, "core"):
         __iter__ = _await  # found at once, where MicroPython would go through all the bases
 
@@ -347,6 +360,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     @coroutine
     def _run(self, members):
         self._start_all(members)
+        if self.left <= 0:
+            Composed.unwaited += 1
         cancelled = False
         while self.left > 0:
             self._waits = True
@@ -559,6 +574,7 @@ def run(*processes, clock=None):
     alive.clear()
     _deadlock = None
     _root = group
+    Composed.unwaited = 0
     try:
         results = runs(_main(group, look), lambda: _abandon(group))
     finally:

@@ -66,11 +66,28 @@ class Waiting:
         return False
 
 
+class Turn(engine.Parked):
+    def cancelled(self):
+        return True
+
+
+def turn():
+    """`yield turn()` lets everybody else who is ready go first."""
+    t = Turn()
+    wait = engine.park(t)
+    engine.wake(t)
+    return wait
+
+
 class Composed:
     """What has several offers, an Alternative or a Parallel, and how its process waits on it."""
 
     stands = False  # it sees to that itself
     _me = None
+    # Parallels that had not to wait, since the last turn. Here: one name more among those of
+    # process.py, and a process that is spawned takes 2 % more instructions.
+    unwaited = 0
+    turn = staticmethod(turn)
 
     def rest(self):
         """`yield x.rest()` waits until x.party() is woken."""
@@ -139,19 +156,6 @@ def give_back(channel, value, order):
     party = channel.give_back(o, value)
     if party is not None:
         engine.wake(party)
-
-
-class Turn(engine.Parked):
-    def cancelled(self):
-        return True
-
-
-def turn():
-    """`yield turn()` lets everybody else who is ready go first."""
-    t = Turn()
-    wait = engine.park(t)
-    engine.wake(t)
-    return wait
 
 
 def wake_chain(party):

@@ -121,9 +121,12 @@ class Parked:
 
     def __bool__(self):
         # The loop asks for the truth of task.data just before it resumes the task. False lets it
-        # go on normally, and this is the place to clear what it would take for a queue.
+        # go on normally, and this is the place to clear what it would take for a queue. Who else
+        # asks, a user with an Alternative in hand, gets True.
         task = core.cur_task
-        if self.queued and task is not None and task.data is self:
+        if task is None or task.data is not self:
+            return True
+        if self.queued:
             task.data = None
             self.queued = False
         return False

@@ -217,6 +217,55 @@ async def starts_thread_then_selects(g):
     return await csp.Alternative(g).select()
 
 
+class Button(csp.Guard):
+    """As many write one: it has an alternative as long as somebody waits for it."""
+
+    alt = None
+
+    def enable(self, alt):
+        assert alt
+        self.alt = alt
+        return False, None
+
+    def disable(self, alt):
+        assert alt
+        self.alt = None
+
+    def press(self):
+        return bool(self.alt) and self.alt.schedule(self, "pressed")
+
+
+async def test_an_alternative_is_true_for_who_asks_before_it_schedules():
+    button = Button()
+    c = csp.Channel("c")
+    for others in ((), (csp.Timer(seconds=60),), (c.read, csp.Timer(seconds=60), c.read)):
+        for alt in (csp.Alternative(button, *others), csp.Alternative(*others + (button,))):
+            for _ in range(2):
+                assert alt
+                h = csp.Spawn(selects(alt))
+                await until(lambda: button.alt is not None)
+                assert button.press()
+                assert await join(h) == (button, "pressed")
+                assert alt and not button.press()
+            await pressed_by_a_thread(button, alt)
+    assert csp.Parallel(c.read)
+
+
+async def pressed_by_a_thread(button, alt):
+    def press():
+        while not button.press():
+            block_ms(1)
+
+    h = csp.Spawn(selects(alt))
+    _thread.start_new_thread(press, ())
+    assert await join(h) == (button, "pressed")
+
+
+@csp.process
+async def selects(alt):
+    return await alt.select()
+
+
 async def test_schedule_during_enabling_is_not_lost():
     # The guard's event happens in a thread as soon as the guard has been enabled, and only once.
     for i in range(30):
@@ -436,6 +485,35 @@ async def test_who_always_finds_a_guard_of_its_own_ready_lets_others_run():
                 assert await select() == (g, "value")
                 selections += 1
                 assert selections < 1000
+            await join(h)
+
+
+async def test_who_never_waits_in_its_parallels_lets_others_run():
+    if THREADS:
+        skip("threads need nobody's leave")
+    log = Log()
+    a = csp.BufferedChannel("a", 5, "keep_newest")
+    b = csp.BufferedChannel("b", 5, "keep_newest")
+
+    async def writes_guards(i):
+        await csp.Parallel(a.write.alt_pending_write(i), b.write.alt_pending_write(i))
+
+    async def writes(i):
+        await csp.Parallel(a.write(i), b.write(i))
+
+    async def copies(i):
+        await a.write(i)
+        await csp.Parallel(a.read, b.write.alt_pending_write(i))
+
+    for once in (writes_guards, writes, copies):
+        for _ in range(3):
+            n = log.count()
+            h = csp.Spawn(notes(log))
+            rounds = 0
+            while log.count() == n:
+                await once(rounds)
+                rounds += 1
+                assert rounds < 1000
             await join(h)
 
 

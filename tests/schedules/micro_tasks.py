@@ -155,6 +155,7 @@ class Schedule:
 
     async def run(self):
         """Failure if a rule is broken."""
+        network.Composed.unwaited = 0
         w = self.world
         for name, actions in sorted(self.programs.items()):
             p = w.process(name)

@@ -118,6 +118,7 @@ class Schedule:
     def run(self):
         """Failure if a rule is broken."""
         network.alive.clear()  # of a schedule that failed
+        network.Composed.unwaited = 0
         engine._later.clear()
         asyncio._set_running_loop(self.loop)
         try:
