@@ -104,6 +104,8 @@ def _run(name, libraries, values):
             return str(e)
         if "thread" in str(e) and isinstance(e, (OSError, RuntimeError)):
             return str(e)
+        if isinstance(e, OSError) and e.args[:1] == (11,):  # EAGAIN, of _thread itself
+            return "can't start a new thread"
         if kind == "ValueError" and str(e).startswith("a capacity "):
             return str(e)
         raise
@@ -178,6 +180,9 @@ def _program(arguments):
             sys.stdout.flush()
         return status
     except OSError as e:
+        if e.args[:1] == (28,):  # ENOSPC
+            _complain("there is no room for what is printed")
+            return 1
         if e.args[:1] != (32,):  # EPIPE, which MicroPython's errno does not name
             raise
     import os

@@ -2,10 +2,11 @@
 
     MICROPYPATH=.:.frozen .venv/bin/micropython -X heapsize=200K -m benchmarks.bare 5000 10
 
-The arguments are n and runs. Prints a RESULT and a SAMPLES line, as main.py does; where all is
-.mpy files, 128 KB are enough.
+The arguments are n and runs. Prints a RESULT and a SAMPLES line, as main.py does, but counts no
+bytes; where all is .mpy files, 128 KB are enough.
 """
 
+import gc
 import sys
 
 from benchmarks.chrono import Chrono
@@ -38,8 +39,17 @@ def main(n, runs):
     delta = deltas(uapycsp)["seq"]
     for _ in range(runs):
         uapycsp.run(*network(uapycsp, processes, delta, n, meter))
-    print('RESULT {"bench": "commstime", "lib": "uapycsp", "variant": "seq"}')
-    print("SAMPLES", meter.us)
+    us = meter.us
+    print(
+        'RESULT {"bench": "commstime", "lib": "uapycsp", "variant": "seq", "n": %d, "runs": %d, '
+        '"us_min": %.3f, "us_avg": %.3f, "us_max": %.3f, "bytes_per_op": null, '
+        '"port": "%s", "version": "%s", "heap": %d}'
+        % (n, runs, min(us), sum(us) / runs, max(us),
+           "unix" if sys.platform in ("linux", "darwin", "win32") else sys.platform,
+           ".".join([str(x) for x in sys.implementation.version[:3]]),
+           gc.mem_alloc() + gc.mem_free())
+    )
+    print("SAMPLES", us)
 
 
 def _program(words):

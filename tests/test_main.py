@@ -380,6 +380,25 @@ def test_who_reads_no_further_ends_it_quietly(port, arguments, both):
     assert (done.returncode, done.stderr) == (141, None if both else "")
 
 
+@pytest.mark.parametrize("port", PORTS)
+def test_no_room_for_what_is_printed_is_one_sentence(port):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no /dev/full")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command(port) + ["main.py", "commstime", "lib=uapycsp", "n=5", "runs=1"], cwd=ROOT,
+            env=interpreters.environment(), stdin=subprocess.DEVNULL, stdout=full, text=True,
+            timeout=240, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (1, "there is no room for what is printed\n")
+
+
+@pytest.mark.parametrize("lib", ("thesis-upycsp", "floor-threads"))
+def test_a_thread_that_the_thesis_s_designs_can_t_have_is_one_sentence(lib):
+    status, _, errors = run("micropython", "main.py", "commstime", "lib=" + lib, "n=5", "runs=1",
+                            "stack=99999999999999")
+    assert (status, errors) == (1, "commstime: can't start a new thread\n")
+
+
 _SECTION = """
 import sys
 sys.path.insert(0, {root!r})
