@@ -30,7 +30,7 @@ PUBLIC = (
 # Where what the private modules of the stubs describe stands in fact.
 REAL = {"cspcore._awaited": "uapycsp", "cspcore._plain": "upycsp"}
 PACKAGES = ("cspcore", "ufuture", "uapycsp", "upycsp", "uthreading")
-SUBMODULES = {"upycsp": {"aio"}}
+SUBMODULES = {"upycsp": {"aio", "isr"}}
 # Modules of each library, too.
 GROUPS = {"adapters", "bridge", "guards", "meeting", "pool", "timers", "virtual"}
 

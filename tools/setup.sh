@@ -135,7 +135,8 @@ find_python
 echo "Setting up .venv, once ..." >&2
 kind=wheel
 [ -z "${MICROPYTHON:-}" ] || kind=own
-[ ! -f .venv/.ready ] || [ "$(cat .venv/.ready)" = "$(stamp own)" ] || rm -rf .venv
-rm -f .venv/.ready
+[ ! -f .venv/.ready ] || [ "$(cat .venv/.ready)" = "$(stamp own)" ] ||
+    rm -rf .venv 2>/dev/null || fail ".venv can't be renewed: remove it by hand"
+rm -f .venv/.ready 2>/dev/null || fail ".venv can't be written to: remove it by hand"
 fill_venv
 stamp "$kind" >.venv/.ready

@@ -25,6 +25,7 @@ from upycsp import adapters as adapters
 from upycsp import aio as aio
 from upycsp import bridge as bridge
 from upycsp import guards as guards
+from upycsp import isr as isr
 from upycsp import meeting as meeting
 from upycsp import plugnplay as plugnplay
 from upycsp import pool as pool
