@@ -104,7 +104,8 @@ def _run(name, libraries, values):
             return str(e)
         if "thread" in str(e) and isinstance(e, (OSError, RuntimeError)):
             return str(e)
-        if isinstance(e, OSError) and e.args[:1] == (11,):  # EAGAIN, of _thread itself
+        # EAGAIN, which MicroPython's _thread has.
+        if kind == "OSError" and e.args[:1] == (11,) and sys.implementation.name == "micropython":
             return "can't start a new thread"
         if kind == "ValueError" and str(e).startswith("a capacity "):
             return str(e)

@@ -65,11 +65,11 @@ def run_group(group, processes):
 
 
 def _interrupts(er, group):
-    # Whether an exception came to the main thread from outside, by a signal's handler: it is no
-    # process's, and the group has not waited for its end.
-    if isinstance(er, KeyboardInterrupt):
+    # Whether an exception came to the main thread from outside, by a signal's handler: the group
+    # has noted that its wait, or the start of a member, was left by it; or it is no process's.
+    if isinstance(er, KeyboardInterrupt) or -0x10000 < group.left < 0:
         return True
-    return er is not group.exception and (group.left == -1 or not isinstance(er, Exception))
+    return er is not group.exception and not isinstance(er, Exception)
 
 
 # Runs within runs: while a run goes on it is `within` itself, and at its end what is around it.
@@ -350,8 +350,12 @@ def _forsake_all(er):
     with lock:
         found = list(_alive.each())
     for p in found:
-        forsake(p._args, er)
-        forsake(p._kwargs, er)
+        if p._propagate:
+            try:
+                forsake(p._args, er)
+                forsake(p._kwargs, er)
+            except MemoryError:  # a strength could not be noted
+                pass
 
 
 def _abandon(er):
