@@ -6,11 +6,11 @@ The arguments are n and runs. Prints a RESULT and a SAMPLES line, as main.py doe
 bytes; where all is .mpy files, 128 KB are enough.
 """
 
-import gc
 import sys
 
 from benchmarks.chrono import Chrono
 from benchmarks.commstime_network import bodies, deltas, network
+from benchmarks.where import heap, port, version
 
 
 class _Meter(Chrono):
@@ -44,10 +44,7 @@ def main(n, runs):
         'RESULT {"bench": "commstime", "lib": "uapycsp", "variant": "seq", "n": %d, "runs": %d, '
         '"us_min": %.3f, "us_avg": %.3f, "us_max": %.3f, "bytes_per_op": null, '
         '"port": "%s", "version": "%s", "heap": %d}'
-        % (n, runs, min(us), sum(us) / runs, max(us),
-           "unix" if sys.platform in ("linux", "darwin", "win32") else sys.platform,
-           ".".join([str(x) for x in sys.implementation.version[:3]]),
-           gc.mem_alloc() + gc.mem_free())
+        % (n, runs, min(us), sum(us) / runs, max(us), port(), version(), heap())
     )
     print("SAMPLES", us)
 

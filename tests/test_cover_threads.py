@@ -1,12 +1,11 @@
 """uthreading where things go wrong: hooks that fail, memory that ends, subclasses that raise."""
 
 import _thread
-import sys
 
 import uthreading
 from uthreading import clock, kept, report
 
-from uthreading_support import raises, until
+from uthreading_support import MICROPYTHON, raises, until
 
 
 def test_wait_for_waits_without_a_limit_until_the_predicate_is_true():
@@ -148,26 +147,25 @@ def test_a_foreign_thread_s_name_and_locals_do_not_pass_to_a_kept_thread():
     assert seen.value == "main"
 
 
-def test_a_raw_thread_sees_nothing_of_one_that_has_ended():
-    # On MicroPython nobody can tell: docs/reference.md says so.
-    if sys.implementation.name == "micropython":
-        return
-    seen = uthreading.local()
-    seen.value = "main"
-    got = []
+if not MICROPYTHON:  # there nobody can tell: docs/reference.md says so
 
-    def uses():
-        me = uthreading.get_ident()
-        kept.records[me] = [None, [seen]]
-        seen._spaces[me] = {"value": "left behind"}
-        got.append(getattr(seen, "value", None))
-        seen.value = "mine"
-        got.append(seen.value)
+    def test_a_raw_thread_sees_nothing_of_one_that_has_ended():
+        seen = uthreading.local()
+        seen.value = "main"
+        got = []
 
-    for n in (2, 4):
-        _thread.start_new_thread(uses, ())
-        until(lambda: len(got) == n)
-    assert got == [None, "mine"] * 2 and seen.value == "main"
+        def uses():
+            me = uthreading.get_ident()
+            kept.records[me] = [None, [seen]]
+            seen._spaces[me] = {"value": "left behind"}
+            got.append(getattr(seen, "value", None))
+            seen.value = "mine"
+            got.append(seen.value)
+
+        for n in (2, 4):
+            _thread.start_new_thread(uses, ())
+            until(lambda: len(got) == n)
+        assert got == [None, "mine"] * 2 and seen.value == "main"
 
 
 def test_a_thread_that_can_not_begin_for_want_of_memory_lets_its_starter_go():

@@ -199,11 +199,13 @@ def test_a_network_runs_with_machine_code(tmp_path):
 
 
 def test_what_only_cpython_needs_is_left_out(tmp_path):
-    firmware.compiled(tmp_path, ["uapycsp", "uthreading"])
-    for path, name in (("uapycsp/wait.py", b"_Nothing"), ("uthreading/threadlocal.py", b"_ident")):
-        assert name in (firmware.ROOT / path).read_bytes()
-        written = (tmp_path / path).with_suffix(".mpy").read_bytes()
-        assert (name in written) == (name == b"_ident") and b"seen" not in written
+    firmware.compiled(tmp_path, ["uapycsp", "uthreading", "ufuture"])
+    for path, word in (
+        ("uapycsp/wait.py", b"_Nothing"), ("uthreading/threadlocal.py", b"seen"),
+        ("ufuture/loop.py", b"cpython"),
+    ):
+        assert word in (firmware.ROOT / path).read_bytes()
+        assert word not in (tmp_path / path).with_suffix(".mpy").read_bytes()
 
 
 def test_single_files_can_be_compiled(tmp_path):

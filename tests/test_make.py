@@ -337,6 +337,17 @@ def test_without_network_a_finished_venv_serves_and_a_half_made_one_is_kept(chec
     assert (checkout.path / ".venv/bin/micropython").exists()
 
 
+def test_a_venv_that_can_t_be_renewed_is_told(checkout):
+    ready = checkout.path / ".venv" / ".ready"
+    ready.parent.mkdir()
+    ready.write_text("of another folder")
+    (checkout.bin / "rm").unlink()
+    checkout.program("rm", "echo rm: cannot remove a file >&2; echo another >&2; exit 1")
+    assert checkout.refuses("setup") == ".venv can't be renewed: remove it by hand"
+    ready.unlink()
+    assert checkout.refuses("setup") == ".venv can't be written to: remove it by hand"
+
+
 def test_a_moved_folder_gets_a_new_venv(checkout, index):
     assert checkout.sets_up(index=index)
     checkout.path = checkout.path.rename(checkout.path.with_name("another clone"))

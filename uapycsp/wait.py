@@ -84,8 +84,8 @@ class Composed:
 
     stands = False  # it sees to that itself
     _me = None
-    # Parallels that had not to wait, since the last turn. Here: one name more among those of
-    # process.py, and a process that is spawned takes 2 % more instructions.
+    # Parallels that had not to wait, since the last turn, and how to take one. Both are here, for
+    # with more names of its own process.py takes 2 % more instructions to spawn a process.
     unwaited = 0
     turn = staticmethod(turn)
 

@@ -67,7 +67,7 @@ def run_group(group, processes):
 def _interrupts(er, group):
     # Whether an exception came to the main thread from outside, by a signal's handler: the group
     # has noted that its wait, or the start of a member, was left by it; or it is no process's.
-    if isinstance(er, KeyboardInterrupt) or -0x10000 < group.left < 0:
+    if isinstance(er, KeyboardInterrupt) or group.left < 0 and group.parts() is None:
         return True
     return er is not group.exception and not isinstance(er, Exception)
 

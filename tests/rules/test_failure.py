@@ -12,6 +12,7 @@ from rules_support import (
     POISONED,
     THREADS,
     Log,
+    collect,
     give_from,
     idle,
     join,
@@ -299,19 +300,11 @@ def test_system_exit_in_a_process_poisons_its_ends_and_comes_out():
 
 
 @csp.process
-async def reads_until_the_end(cin):
-    values = []
-    async for v in cin:
-        values.append(v)
-    return values
-
-
-@csp.process
-async def asks_and_ends(requests, served):
-    assert not requests.poisoned and not served.done()
+async def asks_and_ends(requests, server):
+    assert not requests.poisoned and not server.done()
     await requests.write(1)
     requests.poison()
-    return await join(served)
+    await join(server)
 
 
 def test_system_exit_in_a_process_ends_nobody_elsewhere():
@@ -319,10 +312,12 @@ def test_system_exit_in_a_process_ends_nobody_elsewhere():
         skip("a spawned process ends with its run")
     for error in (SystemExit(3), Broken()):
         requests = csp.Channel("requests", external=True)
-        served = csp.Spawn(reads_until_the_end(requests.read))
+        log = Log()
+        server = csp.Spawn(collect(requests.read, log))
         with raises(type(error)):
             csp.run(fails_by(error))
-        assert csp.run(asks_and_ends(requests, served)) == [1]
+        csp.run(asks_and_ends(requests, server))
+        assert log.items() == [1]
 
 
 @csp.process
