@@ -18,7 +18,6 @@ import json
 import sys
 
 from benchmarks.chrono import Chrono
-from benchmarks.where import heap, port, version
 
 # Whether rows are followed by a line with the figure of each run, for who pools several calls.
 samples = False
@@ -36,6 +35,22 @@ class WrongResult(Exception):
 
 class Unmeasurable(Exception):
     """What a benchmark is to measure can't be had on this port."""
+
+
+def port():
+    """unix, esp32, ... for MicroPython, and cpython."""
+    if sys.implementation.name == "cpython":
+        return "cpython"
+    return "unix" if sys.platform in ("linux", "darwin", "win32") else sys.platform
+
+
+def version():
+    return ".".join([str(part) for part in sys.implementation.version[:3]])
+
+
+def heap():
+    """The size of Python's heap in bytes; None where it has no limit."""
+    return gc.mem_alloc() + gc.mem_free() if _MEASURES_HEAP else None
 
 
 def cpus():
