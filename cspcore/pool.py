@@ -156,14 +156,18 @@ def maps(csp, call):
             await cout((k, v))
             k += 1
         cout.poison()
-        return ()  # not None: so it has ended, and not by poison
+        return (), ()  # not None: so it has ended, and not by poison
 
     @process
     async def collect(cin, function):
+        # Two lists: a pair for each result would split all of a small heap.
+        places = []
         results = []
         async for k, v in cin:
-            results.append((k, await call(function, v)))
-        return results
+            v = await call(function, v)
+            places.append(k)
+            results.append(v)
+        return places, results
 
     @process
     async def mapped(function, values, n):
@@ -172,9 +176,9 @@ def maps(csp, call):
         parts = await csp.Parallel(feed(jobs.write, values), *workers)
         if None in parts:
             raise PoisonException("the function or the values met poison")
-        results = [None] * sum([len(part) for part in parts])
-        for part in parts:
-            for k, v in part:
+        results = [None] * sum([len(places) for places, _ in parts])
+        for places, part in parts:
+            for k, v in zip(places, part):
                 results[k] = v
         return results
 

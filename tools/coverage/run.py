@@ -33,6 +33,7 @@ LEFT_OUT = (
     "test_perfcheck",
     "test_sizes",
     "test_make",
+    "test_firmware",
     "test_gate",
     "test_harness",
     "test_docs",
