@@ -18,10 +18,10 @@ def test_wait_for_waits_without_a_limit_until_the_predicate_is_true():
 
     t = uthreading.Thread(target=waits)
     t.start()
-    until(lambda: c._queue.waiters)
+    until(lambda: c._queue.first)
     with c:
         c.notify()  # for nothing: the predicate is not true
-    until(lambda: c._queue.waiters)
+    until(lambda: c._queue.first)
     with c:
         values.append("first")
         c.notify()

@@ -412,7 +412,7 @@ def test_if_the_timer_cannot_be_started_nothing_is_armed():
             else:
                 assert False, "the failure went unnoticed"
         for it in (lock, condition, semaphore):
-            assert it._queue.waiters == []
+            assert it._queue.first is None
         with condition:
             pass  # nobody holds it
     finally:

@@ -10,6 +10,8 @@ from _thread import allocate_lock
 import uthreading
 from uthreading import clock, kept, waiting
 
+from uthreading_support import queued
+
 TIME_LIMIT = 240
 
 # With a GIL a round takes longer, and now and then always the same one wins.
@@ -106,7 +108,7 @@ def test_a_release_of_a_semaphore_against_a_timeout():
         for _ in range(ROUNDS):
             got = s.acquire(timeout=1)
             race.finish(got)
-            assert s._queue.waiters == []
+            assert s._queue.first is None
             assert s.acquire(False) is not got  # the permit went to exactly one of the two
     both_happened(race)
 
@@ -118,7 +120,7 @@ def test_a_release_of_a_lock_against_a_timeout():
             lock.acquire()
             got = lock.acquire(timeout=1)
             race.finish(got)
-            assert lock._queue.waiters == []
+            assert lock._queue.first is None
             assert lock.locked() is got
             if got:
                 lock.release()
@@ -131,7 +133,7 @@ def test_a_set_against_a_timeout():
         for _ in range(ROUNDS):
             got = event.wait(1)
             race.finish(got)
-            assert event._queue.waiters == [] and event.is_set()
+            assert event._queue.first is None and event.is_set()
             event.clear()
     both_happened(race)
 
@@ -142,7 +144,7 @@ def test_a_notify_against_a_timeout():
 
     def notify():
         with c:
-            told[0] += len(c._queue.waiters)  # 0 if the timeout came first
+            told[0] += queued(c._queue)  # 0 if the timeout came first
             c.notify()
 
     with Race(notify) as race:
@@ -150,7 +152,7 @@ def test_a_notify_against_a_timeout():
             with c:
                 got = c.wait(1)
             race.finish(got)
-            assert c._queue.waiters == []
+            assert c._queue.first is None
             assert c._is_owned() is False
     both_happened(race)
     assert race.won[1] <= told[0]
@@ -181,13 +183,13 @@ def test_a_notify_that_a_timeout_escapes_reaches_the_next():
     got_both = 0
     with Race(notify) as race:
         for _ in range(ROUNDS // 4):
-            until(lambda: len(c._queue.waiters) == 1)
+            until(lambda: queued(c._queue) == 1)
             with lock:
                 before = patient[0]
             with c:
                 got = c.wait(1)
             race.finish(got)
-            until(lambda: len(c._queue.waiters) == 1)  # the patient one waits again
+            until(lambda: queued(c._queue) == 1)  # the patient one waits again
             with lock:
                 got_both += got + patient[0] - before
     with c:
@@ -236,7 +238,7 @@ def test_the_end_of_a_thread_against_a_timeout():
             t = uthreading.Thread(target=gate.acquire)
             t.start()
             t.join(1)
-            race.finish(t._joiners.waiters == [])
+            race.finish(t._joiners.first is None)
             t.join()
             assert not t.is_alive()
     assert uthreading.active_count() == 1
@@ -276,6 +278,6 @@ def test_timeouts_by_the_real_clock_under_load():
         t.join()
     uthreading.excepthook = old
     assert failed == [] and counts[:2] == [0, 900]
-    assert lock._queue.waiters == [] and s._queue.waiters == []
+    assert lock._queue.first is None and s._queue.first is None
     assert [s.acquire(False) for _ in range(3)] == [True, True, False]
     assert not lock.locked() and clock._armed == []

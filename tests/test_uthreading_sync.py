@@ -17,7 +17,7 @@ except ImportError:
 import uthreading
 from uthreading import clock, kept
 
-from uthreading_support import MODULES, raises, until
+from uthreading_support import MODULES, queued, raises, until
 
 
 def takes(ms, f, *args, **kwargs):
@@ -61,7 +61,7 @@ class Crew:
 # Waits until so many threads wait in an object, of ours or of CPython's.
 def waiting(module, it, n):
     if module is uthreading:
-        until(lambda: len(it._queue.waiters) == n)
+        until(lambda: queued(it._queue) == n)
     else:
         it = getattr(it, "_cond", it)
         # A lock does not tell; whoever comes to it later is served as well.
@@ -149,7 +149,7 @@ def test_lock_goes_to_who_waited_longest():
 
     for i in range(5):
         crews.append(Crew(uthreading, 1, lambda _, i=i: take(i)))
-        until(lambda i=i: len(lock._queue.waiters) == i + 1)
+        until(lambda i=i: queued(lock._queue) == i + 1)
     lock.release()
     for crew in crews:
         crew.join()
@@ -161,15 +161,15 @@ def test_a_timed_out_wait_leaves_the_queue_to_the_next():
     lock.acquire()
     for seconds in (0.02, 0.2, 2):
         crew = Crew(uthreading, 1, lambda i, s=seconds: lock.acquire(timeout=s))
-        until(lambda c=crew: len(lock._queue.waiters) == 1 or c.values)
+        until(lambda c=crew: queued(lock._queue) == 1 or c.values)
         if not crew.values:
             break  # it waits before the other
     other = Crew(uthreading, 1, lambda i: lock.acquire(timeout=60))
     assert crew.join() == [False]
-    until(lambda: len(lock._queue.waiters) == 1)
+    until(lambda: queued(lock._queue) == 1)
     lock.release()
     assert other.join() == [True]
-    assert lock._queue.waiters == [] and clock._armed == []
+    assert lock._queue.first is None and clock._armed == []
 
 
 # RLock
@@ -370,11 +370,11 @@ def test_condition_refuses_a_timeout_that_is_no_number():
     c = uthreading.Condition()
     with c:
         raises(TypeError, c.wait, "soon")
-    assert c._queue.waiters == []
+    assert c._queue.first is None
     event = uthreading.Event()
     raises(TypeError, event.wait, "soon")
     raises(OverflowError, event.wait, float("inf"))
-    assert event._queue.waiters == []
+    assert event._queue.first is None
 
 
 def test_wait_for_a_predicate():
@@ -709,7 +709,7 @@ def test_an_interrupted_wait_leaves_nothing_behind():
     ):
         interrupt_in_wait(f)
     for it in (lock, semaphore, event, condition):
-        assert it._queue.waiters == []
+        assert it._queue.first is None
     assert clock._armed == []
     assert condition.acquire(False)
     barrier = uthreading.Barrier(2)

@@ -176,7 +176,7 @@ def test_join_times_out():
 def test_a_join_that_timed_out_leaves_nothing_in_the_queue():
     s = Stopped(uthreading)
     s.thread.join(0.01)
-    assert s.thread._joiners.waiters == []
+    assert s.thread._joiners.first is None
     s.let_go()
 
 
@@ -503,7 +503,7 @@ def test_who_joins_a_thread_that_can_not_be_started_is_told():
         told.append(raises(RuntimeError, t.join))
 
     def can_not():
-        until(lambda: t._joiners.waiters)
+        until(lambda: t._joiners.first)
         raise RuntimeError("no thread can be had")
 
     t = uthreading.Thread(target=list)

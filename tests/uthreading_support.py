@@ -25,6 +25,16 @@ def until(condition, text="the state waited for"):
         kept.sleep_ms(1)
 
 
+def queued(queue):
+    """How many threads wait in a uthreading.waiting.Queue."""
+    n = 0
+    waiter = queue.first
+    while waiter is not None:
+        n += 1
+        waiter = waiter.next
+    return n
+
+
 def raises(error, f, *args, **kwargs):
     """The text of the error that f raises."""
     try:

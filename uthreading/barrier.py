@@ -55,15 +55,16 @@ class Barrier:
             if r.state == _BROKEN:
                 raise BrokenBarrierError("barrier is broken")
             index = r.count
-            r.count += 1
             waiter = None
-            if r.count < self._parties:
+            if index + 1 < self._parties:
                 waiter = r.enter()
             else:
+                following = _Round(self._mutex)
                 r.state = _FULL
                 r.acting.acquire()
-                self._round = _Round(self._mutex)
+                self._round = following
                 others = r.grant_all()  # from here on no timeout reaches them
+            r.count = index + 1  # now: there may have been no memory
         if waiter is None:
             self._let_go(r, others)
         else:
@@ -133,7 +134,7 @@ class Barrier:
 
     # Breaks the barrier for one who waits no more, unless its round is over; was it full?
     def _give_up(self, r):
-        waiters = ()
+        waiters = None
         with self._mutex:
             if r.state == _FILLING:
                 r.state = _BROKEN

@@ -334,8 +334,9 @@ def _grow(fn, after):
         except (OSError, MemoryError, RuntimeError):
             failed = True
         count = _count
-        size = "{} bytes".format(_stack) if _stack else "default"
+        stack = _stack
     if failed:
+        size = "{} bytes".format(stack) if stack else "default"
         raise RuntimeError(
             "can't start a new thread: {} run, stack size {}; "
             "use fewer, or a smaller uthreading.stack_size()".format(count, size)

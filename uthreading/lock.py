@@ -10,6 +10,7 @@ A release hands the lock to the thread that has waited longest, so nobody starve
 
 from _thread import get_ident
 
+from . import kept
 from .waiting import Queue, open_all
 
 
@@ -42,13 +43,13 @@ class Permits:
     # Gives n permits; false, and nothing done, if more than `most` would then be free.
     def _give(self, n=1, most=None):
         queue = self._queue
-        granted = None
         with queue.mutex:
             if most is not None and self._free + n > most:
                 return False
-            if queue.waiters:
-                granted = queue.grant(n)
-                n -= len(granted)
+            waiter = granted = queue.grant(n)
+            while waiter is not None:
+                n -= 1
+                waiter = waiter.next
             self._free += n
         if granted is not None:
             open_all(granted)
@@ -133,9 +134,18 @@ class RLock:
         return count
 
     def _acquire_restore(self, count):
-        self._lock.acquire()
+        acquire_surely(self._lock)
         self._owner = get_ident()
         self._count = count
+
+
+def acquire_surely(lock):
+    """Acquires a Lock, or a bare one; by asking again where there is no memory to queue for it."""
+    try:
+        lock.acquire()
+    except MemoryError:
+        while not lock.acquire(False):
+            kept.sleep_ms(5)
 
 
 # A lock's timeout, where -1 is for ever, as seconds or None.

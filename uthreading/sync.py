@@ -9,7 +9,7 @@ All timeouts are in seconds; None waits for ever.
 """
 
 from . import clock
-from .lock import Permits, RLock
+from .lock import Permits, RLock, acquire_surely
 from .waiting import Queue, open_all
 
 
@@ -45,7 +45,11 @@ class Condition:
             waiter = self._queue.enter()
         if limited:
             waiter.arm(timeout)  # may fail, and then nothing has happened
-        saved = self._let_go()
+        try:
+            saved = self._let_go()
+        except BaseException:
+            waiter.leave()
+            raise
         try:
             if timeout is None or limited:
                 return waiter.sleep()
@@ -105,7 +109,7 @@ class Condition:
         return True
 
     def _acquire_bare(self, nothing):
-        self._lock.acquire()
+        acquire_surely(self._lock)
 
 
 class Event:

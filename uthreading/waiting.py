@@ -14,35 +14,53 @@ from .clock import Alarm, to_ms
 _WAITING = 0
 _GRANTED = 1
 _GONE = 2
+_MANY = 1 << 28  # more than there are threads
 
 
 class Queue:
-    """Waiting threads, first come first served; every method wants `mutex` held."""
+    """Waiting threads, first come first served; every method wants `mutex` held.
+
+    They are linked by themselves: to take them out needs no memory.
+    """
 
     def __init__(self, mutex=None):
         self.mutex = allocate_lock() if mutex is None else mutex
-        self.waiters = []
+        self.first = self.last = None
 
     def enter(self):
         """Queues the calling thread; the waiter's `sleep` comes next, without the mutex."""
-        waiter = Waiter(self)
-        self.waiters.append(waiter)
+        waiter = Waiter(self)  # MemoryError: nothing has happened
+        if self.last is None:
+            self.first = waiter
+        else:
+            self.last.next = waiter
+        self.last = waiter
         return waiter
 
     def grant(self, n):
-        """Takes out and returns the first n waiters, or all if there are less.
+        """Takes out the first n waiters, or all if there are less; returns the first, or None.
 
-        Then let go of the mutex and wake them with `open_all`.
+        `next` leads to the others. Let go of the mutex then, and wake them with `open_all`.
         """
-        waiters = self.waiters[:n]
-        self.waiters = self.waiters[n:]
-        for waiter in waiters:
+        first = last = self.first
+        if first is None or n <= 0:
+            return None
+        while n > 1 and last.next is not None:
+            last = last.next
+            n -= 1
+        self.first = last.next
+        last.next = None
+        if self.first is None:
+            self.last = None
+        waiter = first
+        while waiter is not None:
             waiter._state = _GRANTED
-        return waiters
+            waiter = waiter.next
+        return first
 
     def grant_all(self):
-        """Takes out and returns all waiters, for `open_all`."""
-        return self.grant(len(self.waiters))
+        """The same with all waiters."""
+        return self.grant(_MANY)
 
 
 class Waiter:
@@ -52,6 +70,7 @@ class Waiter:
         self._queue = queue
         self._state = _WAITING
         self._alarm = None
+        self.next = None
         self.bolt = allocate_lock()
         self.bolt.acquire()
 
@@ -61,7 +80,7 @@ class Waiter:
             self._alarm = Alarm(self._expire)
             self._alarm.start(to_ms(seconds))
         except BaseException:
-            self._leave()
+            self.leave()
             raise
 
     def sleep(self):
@@ -73,7 +92,7 @@ class Waiter:
         try:
             kept.wait(self.bolt)
         except BaseException:
-            self._leave()
+            self.leave()
             raise
         finally:
             if self._alarm is not None:
@@ -86,10 +105,10 @@ class Waiter:
             return self.sleep()
         try:
             if seconds <= 0:
-                return not self._leave()
+                return not self.leave()
             self.arm(seconds)
         except BaseException:  # that was no number
-            self._leave()
+            self.leave()
             raise
         return self.sleep()
 
@@ -97,21 +116,34 @@ class Waiter:
         """Whether somebody took this waiter out of its queue for good."""
         return self._state == _GRANTED
 
-    # True if this took the waiter out of the queue.
-    def _leave(self):
+    def leave(self):
+        """Takes the waiter out of the queue; false if it was out already."""
         with self._queue.mutex:
             if self._state != _WAITING:
                 return False
             self._state = _GONE
-            self._queue.waiters.remove(self)
+            queue = self._queue
+            before = None
+            waiter = queue.first
+            while waiter is not self:
+                before = waiter
+                waiter = waiter.next
+            if before is None:
+                queue.first = self.next
+            else:
+                before.next = self.next
+            if self.next is None:
+                queue.last = before
             return True
 
     def _expire(self, alarm):
-        if self._leave():
+        if self.leave():
             self.bolt.release()
 
 
-def open_all(waiters):
-    """Wakes granted waiters."""
-    for waiter in waiters:
+def open_all(waiter):
+    """Wakes granted waiters: the first, or None, and those behind it."""
+    while waiter is not None:
+        following = waiter.next
         waiter.bolt.release()
+        waiter = following

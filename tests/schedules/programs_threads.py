@@ -13,6 +13,7 @@ from uthreading import (
     Thread,
     Timer,
 )
+from uthreading_support import queued
 
 # Kept threads
 
@@ -118,7 +119,7 @@ def event_with_a_timeout(w):
     w.thread("s", lambda p: e.set())
     w.must_end()
     w.at_end(lambda: w.expect(got in ([True], [False]), "got %r" % got))
-    w.at_end(lambda: w.expect(not e._queue.waiters, "a waiter is left"))
+    w.at_end(lambda: w.expect(e._queue.first is None, "a waiter is left"))
 
 
 def exclusive(w, lock, held, n):
@@ -158,7 +159,7 @@ def lock_with_a_timeout(w):
     w.thread("q", tries)
     w.must_end()
     w.at_end(lambda: w.expect(not lock.locked(), "the lock is held for ever"))
-    w.at_end(lambda: w.expect(not lock._queue.waiters, "a waiter is left"))
+    w.at_end(lambda: w.expect(lock._queue.first is None, "a waiter is left"))
 
 
 @program(bound=1, chance=160)
@@ -253,7 +254,7 @@ def interrupted_condition(w, late):
 
     def notifies(p):
         with c:
-            n = len(c._queue.waiters)
+            n = queued(c._queue)
             c.notify()
         woken.append(n)
 

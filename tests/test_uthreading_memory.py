@@ -1,0 +1,183 @@
+"""uthreading where memory ends: what a thread lets go of reaches who waits, and no state is half done.
+
+A thread whose heap is locked stands for one that finds no memory.
+"""
+
+import _thread
+
+import micropython
+import uthreading
+from uthreading import clock, kept
+
+from uthreading_support import queued, raises, until
+
+INTERPRETERS = ("micropython",)
+
+
+def without_memory(f):
+    """What f gives, or the MemoryError."""
+    micropython.heap_lock()
+    try:
+        return f()
+    except MemoryError as er:
+        return er
+    finally:
+        micropython.heap_unlock()
+
+
+class Short(uthreading.Thread):
+    """A thread that has no memory to begin and none to end, or only the latter."""
+
+    begins = True
+
+    def _body(self):
+        if self.begins:
+            return uthreading.Thread._body(self)
+        micropython.heap_lock()
+        try:
+            uthreading.Thread._body(self)
+        finally:
+            micropython.heap_unlock()
+
+    def _ended(self):
+        micropython.heap_lock()
+        try:
+            uthreading.Thread._ended(self)
+        finally:
+            micropython.heap_unlock()
+
+
+def start(f):
+    t = uthreading.Thread(target=f, daemon=True)
+    t.start()
+    return t
+
+
+def test_a_release_reaches_who_waits():
+    for make in (uthreading.Lock, uthreading.RLock, uthreading.Semaphore):
+        it = make()
+        queue = it._lock._queue if make is uthreading.RLock else it._queue
+        it.acquire()
+        t = start(it.acquire)
+        until(lambda q=queue: queued(q) == 1)
+        assert without_memory(it.release) is None
+        t.join()
+
+
+def test_all_who_wait_for_an_event_are_woken():
+    it = uthreading.Event()
+    threads = [start(it.wait) for _ in range(3)]
+    until(lambda: queued(it._queue) == 3)
+    assert without_memory(it.set) is None
+    for t in threads:
+        t.join()
+
+
+def test_a_thread_that_ends_is_joined():
+    go = uthreading.Event()
+    t = Short(target=go.wait)
+    t.start()
+    joins = start(t.join)
+    until(lambda: queued(t._joiners) == 1)
+    go.set()
+    joins.join()
+    assert not t.is_alive()
+
+
+def test_start_returns_though_the_thread_has_no_memory_to_begin():
+    t = Short(target=print)
+    t.begins = False
+    t.start()
+    t.join()
+    assert not t.is_alive() and t.ident is None
+
+
+def test_a_wait_that_cannot_let_go_of_its_lock_is_not_queued():
+    c = uthreading.Condition()
+    with c:
+        let_go = c._let_go
+
+        def fails():
+            raise MemoryError
+
+        c._let_go = fails
+        raises(MemoryError, c.wait)
+        c._let_go = let_go
+        assert c._queue.first is None and c._queue.last is None
+
+
+def test_a_wait_returns_with_its_lock_though_it_cannot_queue_for_it():
+    for lock in (uthreading.RLock(), uthreading.Lock(), _thread.allocate_lock()):
+        c = uthreading.Condition(lock)
+        told = []
+
+        def waits(c=c, told=told):
+            with c:
+                take_back = c._take_back
+                c._take_back = lambda saved: without_memory(lambda: take_back(saved))
+                told.append(c.wait())
+                c._take_back = take_back
+                told.append(c._is_owned())
+
+        t = start(waits)
+        until(lambda c=c: queued(c._queue) == 1)
+        with c:
+            c.notify()
+            kept.sleep_ms(30)  # it wants the lock meanwhile
+        t.join()
+        assert told == [True, True]
+
+
+def test_who_finds_no_memory_at_a_barrier_has_not_come():
+    for others in (0, 1):
+        b = uthreading.Barrier(2)
+        threads = [start(b.wait) for _ in range(others)]
+        until(lambda b=b, n=others: b.n_waiting == n)
+        assert isinstance(without_memory(b.wait), MemoryError)
+        assert b.n_waiting == others and not b.broken
+        threads += [start(b.wait) for _ in range(2 - others)]
+        for t in threads:
+            t.join()
+
+
+def test_a_thread_that_was_started_is_not_told_to_be_none():
+    # With a stack size of its own: what told it was made before it was known to be needed.
+    def starts(f, args):
+        _thread.start_new_thread(f, args)
+        micropython.heap_lock()
+
+    size = uthreading.stack_size(96 * 1024)
+    old = kept.set_start_new_thread(starts)
+    done = []
+    try:
+        t = uthreading.Thread(target=lambda: done.append(1))
+        try:
+            t.start()
+        finally:
+            micropython.heap_unlock()
+    finally:
+        kept.set_start_new_thread(old)
+        uthreading.stack_size(size)
+    t.join()
+    assert done == [1]
+
+
+def test_timeouts_leave_a_queue_from_its_midst():
+    it = uthreading.Event()
+    stays = [start(it.wait)]
+    until(lambda: queued(it._queue) == 1)
+    late = []
+    leaves = start(lambda: late.append(it.wait(0.05)))
+    until(lambda: queued(it._queue) == 2 or late)
+    stays.append(start(it.wait))
+    leaves.join()
+    assert late == [False] and clock._armed == []
+    until(lambda: queued(it._queue) == 2)
+    last = start(lambda: late.append(it.wait(0.05)))
+    last.join()
+    assert queued(it._queue) == 2
+    stays.append(start(it.wait))  # behind who has left the end
+    until(lambda: queued(it._queue) == 3)
+    it.set()
+    for t in stays:
+        t.join()
