@@ -21,7 +21,6 @@ import board_link  # noqa: E402
 import board_main  # noqa: E402
 import commands  # noqa: E402
 import firmware_images  # noqa: E402
-import firmware_mpy  # noqa: E402
 from board_link import Failed  # noqa: E402
 
 ROM_RELEASE = (1, 25)
@@ -84,9 +83,8 @@ def write_rom(port, wait):
         raise Failed("The board's flash has no partition for a ROMFS: its firmware must have been "
                      "built with one.")
     with tempfile.TemporaryDirectory() as folder:
-        tree, image = pathlib.Path(folder) / "tree", pathlib.Path(folder) / "packages.romfs"
-        firmware_mpy.compiled(tree, firmware_mpy.PACKAGES, ROM_MPY)
-        firmware_images.romfs(tree, image, found["platform"])
+        image = pathlib.Path(folder) / "packages.romfs"
+        firmware_images.romfs(image, found["platform"])
         size = image.stat().st_size
         if size > room:
             raise Failed("The image has {} bytes, and the board's partition for a ROMFS has "

@@ -96,7 +96,7 @@ def build(out, options):
         scratch.mkdir()
         place = flash(made, scratch, options)  # first, for most mistakes are found there
         trees(made, options.arch)
-        images.romfs(made / "mpy-6", made / "packages.romfs")
+        images.romfs(made / "packages.romfs")
         mip.index(made / "mip", scratch / "mip")
         sums(made)
         _replace(made, out, old)

@@ -8,12 +8,11 @@ smaller or larger than that.
 import hashlib
 import pathlib
 import re
-import shutil
 import struct
 import sys
 import tempfile
 
-from firmware_mpy import PACKAGES, PROGRAM, ROOT, Failed, compiled, ran, sources
+from firmware_mpy import FOR_ESP32, PACKAGES, PROGRAM, ROOT, Failed, compiled, ran, sources
 
 BLOCK = 4096  # bytes; a sector of the flash
 # As MicroPython itself makes its filesystems; version 2.0 is read by all that it has had.
@@ -47,17 +46,19 @@ def said(number):
 
 # An ESP32's partition has 128 KB. Virtual time and verify() are for tests, and what knows ROMFS is
 # younger than what needs cspcore.older.
-ROMFS_LEAVES_OUT = ("virtual.mpy", "verify.mpy", "older.mpy")
+ROMFS_LEAVES_OUT = ("/virtual.mpy", "/verify.mpy", "/older.mpy")
 # Where a GIL orders threads nothing is loaded early and no rooms are needed.
-ESP32_LEAVES_OUT = ("early.mpy", "rooms.mpy")
+ESP32_LEAVES_OUT = ("/early.mpy", "/rooms.mpy")
 
 
-def romfs(folder, path, platform="esp32"):
-    """Write a ROMFS image of what a platform needs of the packages in a folder."""
+def romfs(path, platform="esp32"):
+    """Write a ROMFS image of what a platform needs of the packages."""
+    esp32 = platform == "esp32"
     with tempfile.TemporaryDirectory() as name:
         tree = pathlib.Path(name) / "tree"
-        out = ROMFS_LEAVES_OUT + (ESP32_LEAVES_OUT if platform == "esp32" else ())
-        shutil.copytree(folder, tree, ignore=shutil.ignore_patterns(*out))
+        for file in compiled(tree, PACKAGES, known=FOR_ESP32 if esp32 else ()):
+            if file.endswith(ROMFS_LEAVES_OUT + (ESP32_LEAVES_OUT if esp32 else ())):
+                (tree / file).unlink()
         ran("mpremote romfs build", [sys.executable, "-m", "mpremote", "romfs",
                                      "--output", str(path), "build", str(tree)])
 

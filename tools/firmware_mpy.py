@@ -25,10 +25,21 @@ HOST_ONLY = ("ufuture/cpython.py", "benchmarks/peers/")  # no board can use thes
 LIMIT = 120  # seconds, for a hang
 # What is so wherever .mpy files are loaded: the compiler leaves out the other branch, CPython's.
 FOR_MICROPYTHON = {
+    '_CPYTHON = sys.implementation.name == "cpython"\n': "\n",
+    "_CPYTHON": "False",
     'sys.implementation.name == "micropython"': "True",
     'sys.implementation.name == "cpython"': "False",
     'hasattr(engine, "core")': "True",
     'hasattr(_thread, "_local")': "False",
+}
+# And in an image for ESP32s alone.
+FOR_ESP32 = {
+    'sys.platform == "esp32"': "True",
+    'sys.platform != "esp32"': "False",
+    'sys.platform in ("esp32", "linux", "darwin")': "True",
+    'sys.platform not in ("linux", "darwin", "win32")': "True",
+    "kept.loads_early": "False",
+    "kept.side_by_side": "False",
 }
 
 # The release whose compiler writes a version of .mpy files; None is the newest.
@@ -57,12 +68,12 @@ def sources(packages):
     return [path for path in found if not path.startswith(HOST_ONLY)]
 
 
-def compiled(folder, packages, version=6, native=None):
+def compiled(folder, packages, version=6, native=None, known=()):
     """Write the .mpy files of packages into a folder; their paths relative to it, sorted.
 
     packages: names of top-level packages or of single .py files. version: of the .mpy files, 6 or
     5. native: the one of ARCHITECTURES for which the hot functions become machine code; without
-    one all is bytecode. Raises Failed.
+    one all is bytecode. known: as FOR_ESP32, what else is known. Raises Failed.
     """
     program = _compiler(version)
     if native not in (None, *ARCHITECTURES):
@@ -74,7 +85,7 @@ def compiled(folder, packages, version=6, native=None):
         source = pathlib.Path(name) / "source.py"
         for path in sources(packages):
             text = _marked(path) if native else (ROOT / path).read_text(encoding="utf-8")
-            for asked, answer in FOR_MICROPYTHON.items():
+            for asked, answer in {**FOR_MICROPYTHON, **dict(known)}.items():
                 text = text.replace(asked, answer)
             source.write_text(text, encoding="utf-8")
             # Named in tracebacks by the module alone: the image for a ROMFS has little room.

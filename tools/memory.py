@@ -200,7 +200,6 @@ def in_place():
     """{statement: bytes it takes where a ROMFS has the packages}; Failed without one."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        compiled(folder / "mpy")
         image = romfs(folder)
         return {statement: imported(statement, image=image)[0] for statement in IMPORTS}
 
@@ -241,9 +240,9 @@ def compiled(folder):
 
 
 def romfs(folder):
-    """The image, in that folder, of the .mpy files in its folder mpy."""
+    """The image of the packages, in that folder."""
     image = folder / "packages.romfs"
-    firmware_images.romfs(folder / "mpy", image)
+    firmware_images.romfs(image)
     return image
 
 
