@@ -185,13 +185,17 @@ class Choice:
         g = self.guards[i]
         try:
             ready, value = g.enable(self)
+            if not ready:
+                try:
+                    self._enabled.append(g)
+                except MemoryError:
+                    g.disable(self)
+                    raise
         except BaseException:
             self.disable_all()
             raise
         if ready:
             self._value = value
-        else:
-            self._enabled.append(g)
         return ready
 
     def mask(self, ready):

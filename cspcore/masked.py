@@ -14,6 +14,7 @@ class _Hidden:
     op = READ
     alt = _readers = _writers = None
     external = False
+    isr = 0
 
     def __init__(self):
         self.channel = self

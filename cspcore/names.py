@@ -2,7 +2,7 @@
 
 from cspcore.choice import title
 
-UNTOLD = "all processes wait; too little memory to tell where"
+UNTOLD = "all processes wait; no memory or no name to tell where"
 
 
 def wish(offer):

@@ -14,11 +14,13 @@ from upycsp import (
     Guard,
     Parallel,
     Sequence,
+    Skip,
     Spawn,
     Timer,
     process,
     run,
 )
+from upycsp.isr import InterruptChannel
 
 from test_cover_interrupted import elsewhere, interrupted, is_well, starts
 from uthreading_support import MICROPYTHON, raises, until
@@ -194,6 +196,43 @@ def test_without_a_thread_for_the_watchdog_the_network_runs_and_the_next_one_has
     with starting(1, RuntimeError("no thread")):
         assert run(returns(1)) == 1
     assert "later" in raises(DeadlockError, run, reads(Channel("later").read))
+
+
+def test_what_keeps_the_watchdog_s_thread_from_starting_does_so_for_this_run_alone():
+    until(all_have_ended)
+    with starting(1, KeyboardInterrupt("amid the start")):
+        raises(KeyboardInterrupt, run, returns(1))
+    assert "later" in raises(DeadlockError, run, reads(Channel("later").read))
+
+
+def test_a_spawned_process_whose_thread_has_no_memory_to_begin_is_a_failure_that_run_raises():
+    ch = Channel("c")
+
+    @process
+    def spawns():
+        p = reads(ch.read)
+        p._enter = no_memory
+        until(Spawn(p).done)
+
+    raises(MemoryError, run, spawns())
+    assert ch.poisoned
+
+
+def test_a_process_whose_thread_has_no_memory_to_begin_ends_once():
+    # That tells its end; who has started it may hear of something else.
+    p = reads(Channel("c").read)
+    p._enter = no_memory
+    start = kept.start
+
+    def starts_late(fn, after):
+        start(fn, after)
+        until(lambda: p._older is None)
+        raise RuntimeError("interrupted")
+
+    parallel = Parallel(p, returns(1))
+    with replaced(kept, "start", starts_late):
+        raises((MemoryError, RuntimeError), parallel.run)
+    assert parallel.left == 0
 
 
 def test_a_process_whose_ends_can_not_be_poisoned_has_failed_as_it_did():
@@ -598,7 +637,85 @@ def test_a_select_that_can_not_post_disables_its_guards():
     t.join()
 
 
+def test_a_select_that_is_interrupted_when_it_has_posted_leaves_nothing():
+    a, b = Channel("a"), Channel("b")
+    alt = Alternative(a.read, b.read)
+
+    def post():
+        upycsp.Alternative.post(alt)
+        raise KeyboardInterrupt
+
+    alt.post = post
+    raises(KeyboardInterrupt, alt.select)
+    del alt.post
+    assert a.queue_len() == b.queue_len() == 0
+    t, _ = starts(b.write, "v")
+    assert alt.select() == (b.read, "v")
+    t.join()
+
+
+def test_a_guard_that_can_not_be_noted_as_enabled_is_disabled():
+    class Full(list):
+        def append(self, guard):
+            raise MemoryError
+
+    mine = Never()
+    alt = Alternative(Channel("a").read, mine)
+    alt._enabled = Full()
+    raises(MemoryError, alt.select)
+    assert mine.enabled == 0
+
+
+def test_who_selects_next_does_not_take_what_was_chosen_before():
+    a, b = Channel("a"), Channel("b")
+    alt = Alternative(a.read, b.read)
+    first = []
+
+    class Slow:
+        exits = 0
+
+        def __enter__(self):
+            WAIT.lock.acquire()
+
+        def __exit__(self, *args):
+            WAIT.lock.release()
+            if first == [get_ident()]:
+                self.exits += 1
+                if self.exits == 2:  # its wait is over
+                    until(lambda: b.queue_len() == 1)
+
+    def selects_first():
+        first.append(get_ident())
+        return alt.select()
+
+    def selects_next():
+        while True:
+            try:
+                return alt.select()
+            except RuntimeError:  # used by the first
+                kept.sleep_ms(1)
+
+    with replaced(sys.modules["upycsp.alternative"], "lock", Slow()):
+        t, box = starts(selects_first)
+        until(lambda: a.queue_len() == 1)
+        u, other = starts(selects_next)
+        a.write("first")
+        t.join()
+        b.write("next")
+        u.join()
+    assert box == [(a.read, "first")] and other == [(b.read, "next")]
+
+
 # Guards
+
+
+def test_what_an_interrupt_brings_while_the_lock_is_busy_is_ready():
+    ch = InterruptChannel("i", isr=2)
+    for value, read in ((1, lambda: ch.read.within(0)),
+                        (2, lambda: Alternative(ch.read, Skip()).select()[1])):
+        with WAIT.lock:
+            assert ch.from_isr(value)
+        assert read() == value
 
 
 def test_a_write_guard_used_twice_among_others_waits_twice():
@@ -1061,6 +1178,19 @@ def test_a_deadlock_without_memory_to_tell_of_it_still_ends_all_that_wait():
     assert a.poisoned and d.poisoned and e.poisoned and (b.poisoned or c.poisoned)
     assert not met.poisoned
     assert PROCESS._alive.is_empty()
+
+
+def test_a_parallel_that_was_refused_as_a_member_and_ran_by_itself_is_reported():
+    a, b = Channel("a"), Channel("b")
+
+    @process
+    def runs_it():
+        parallel = Parallel(reads(a.read), reads(b.read))
+        raises(TypeError, Parallel, parallel, 5)
+        parallel.run()
+
+    text = raises(DeadlockError, run, runs_it())
+    assert "reads a" in text and "reads b" in text
 
 
 def test_the_watchdog_takes_no_memory_but_for_its_report():

@@ -1,4 +1,4 @@
-"""uthreading where memory ends: what a thread lets go of reaches who waits, and no state is half done.
+"""uthreading where memory ends: who waits is reached, and no state is half done.
 
 A thread whose heap is locked stands for one that finds no memory.
 """

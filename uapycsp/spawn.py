@@ -1,5 +1,7 @@
 """Processes in sequence and in the background, for coroutines."""
 
+import sys
+
 from uapycsp import process as _load  # noqa: F401
 from ufuture.loop import engine
 from cspcore.channel import in_order
@@ -9,6 +11,7 @@ from uapycsp.process import failures, note_failure
 from uapycsp.wait import Join, coroutine, wake_chain
 
 CancelledError = engine.CancelledError
+network = sys.modules["uapycsp.process"]  # the package has a function of this name
 
 
 class Sequence(Composite):
@@ -67,6 +70,8 @@ class Spawn(Awaitable):
         except BaseException as er:
             p.forgo(er)
             raise
+        if network._all_ended is not None:  # `run` cancels what is left, and waits for its end
+            p.cancel()
 
     def done(self):
         """Whether the process has ended."""

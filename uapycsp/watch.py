@@ -24,7 +24,8 @@ def look():
     ring = network.alive
     found = 0
     lost = None
-    failed = network._root.exception is not None  # then the deadlock is only its consequence
+    # Then the deadlock is only its consequence.
+    failed = network._root.exception is not None or network.failures.first is not None
     p = ring.oldest()
     while p is not ring:
         parked = _waits_on(p)
@@ -64,7 +65,7 @@ def _report(ring):
     try:
         waits = [(p, _offers(_waits_on(p))) for p in ring.each()]
         return report([w for w in waits if w[1]])
-    except MemoryError:
+    except Exception:  # no memory; or a name that can't be told
         return UNTOLD
 
 

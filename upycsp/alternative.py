@@ -67,9 +67,8 @@ class Alternative(Choice):
                 self._next = i + 1 if i + 1 < len(self.guards) else 0
             with lock:
                 self._me = None
-                if self._own and self._offers[i] is None:
-                    return self.guards[i], self.result()  # which may tell the guard
-            v = self.result()
+                # Under lock: it may tell the guard, and the next who selects would clear it.
+                v = self.result()
         elif party is not None:
             party.wake()
         return self.guards[i], v
@@ -124,15 +123,18 @@ class Alternative(Choice):
     def _begin(self):
         # Under lock: leave offers and arm the alarm; the calling thread's offer.
         try:
-            me = own()
+            self._me = me = own()
             if self._limit is not None:
                 self._alarm.start(self._limit[0])
+            me.on = self
             self.post()
-        except BaseException:  # no thread to be had for the clock, or no memory
+        except BaseException:  # no thread to be had for the clock, no memory, or an interrupt
+            if self.waits:
+                self.withdraw()
+            if self._me is not None:
+                self._me.on = self._me = None
             self.disable_all()
             raise
-        self._me = me
-        me.on = self
         return me
 
     def _due(self, alarm):
@@ -158,9 +160,11 @@ class Alternative(Choice):
             else:
                 self.withdraw()
                 me.on = None
-            self.disable_all()
             self._me = None
             if chosen and me:
                 me.retire()
-        if party is not None:
-            party.wake()
+            try:
+                self.disable_all()
+            finally:
+                if party is not None:
+                    party.wake()

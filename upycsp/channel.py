@@ -130,11 +130,10 @@ class WriteEnd(End):
                 o.channel = self
                 o.op = _WRITE
                 if self._writers is None:
-                    o.value = value
                     self._writers = o
                 else:
-                    o.value = value
-                    link(self._writers, o)
+                    link(self._writers, o)  # may raise: nothing has happened then
+                o.value = value
                 self = None  # it waits
             elif o.alt is None and o.next is None:
                 self._channel._readers = None

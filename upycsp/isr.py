@@ -217,6 +217,9 @@ poll = Alternative.poll
 
 def _poll(self, start):  # no more than 11 words, as that
     fed.pump()
+    for o in self._offers:
+        if o is not None and o.channel.isr:
+            o.channel.drain()  # the lock may have been busy when its value came
     return poll(self, start)
 
 

@@ -124,7 +124,7 @@ class Process(BaseProcess, Runnable):
             kept.start(self.perform, self._tell)
         except BaseException as er:
             with lock:
-                if self._me is not None:  # interrupted when its thread had begun, which tells
+                if self._me is not None:  # its thread had begun, which tells
                     return er
                 if self._older is not None:
                     _unlink(self)  # should its thread begin yet, it sees that it is not to
@@ -198,7 +198,9 @@ class Process(BaseProcess, Runnable):
                 return
             _unlink(self)
             me = self._me
-            if me is not None:  # else there was no memory for it
+            if me is None:
+                self._me = self  # there was no memory for it, but the thread has begun
+            else:
                 me.runs = me.channel = me.prev = None  # a kept thread keeps nothing alive
             me = self._group.member_ended(self)
         if me is not None:

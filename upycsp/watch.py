@@ -134,8 +134,11 @@ def _start_watch():
     if needed:
         try:
             kept.start(_watch)
-        except (RuntimeError, MemoryError):
-            _watches = False  # a deadlock will not be reported; the network may still run
+        except BaseException as er:
+            _watches = False
+            if not isinstance(er, (RuntimeError, MemoryError)):
+                raise
+            # A deadlock will not be reported; the network may still run.
 
 
 def _watch():
@@ -196,6 +199,10 @@ def _note_waits():
     for group in _runs:
         group.waits = False
         group.failed = group.exception is not None
+    h = _failures.first
+    while h is not None:
+        live(h.within).failed = True
+        h = h.later
     depth = 1
     p = _alive.oldest()
     while p is not _alive:
@@ -258,9 +265,10 @@ def _report():
             while m is not p:  # the last of a Parallel, which may have posted others
                 group = m._group
                 waits.append((p, _posted(group)))
-                m = group.as_member or p
+                c = group.as_member
+                m = c if c is not None and c._group else p  # it may also have been run by itself
         return report([w for w in waits if w[1]])
-    except MemoryError:
+    except Exception:  # no memory; or a name that can't be told
         return UNTOLD
 
 

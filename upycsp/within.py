@@ -23,6 +23,8 @@ def read(end, ms):
     timer = Timer(ms=whole_ms(ms))
     ch = end._channel
     with lock:
+        if ch.isr:
+            ch.drain()
         ready = ch._writers is not None
         if ready:
             v, party = ch.take()

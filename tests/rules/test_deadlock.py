@@ -302,6 +302,36 @@ def test_unnamed_channels_are_reported_somehow():
     assert "consumer reads " in str(e.value)
 
 
+def test_a_deadlock_that_comes_of_a_spawned_process_s_failure_does_not_hide_it():
+    (a,) = channels("a")
+    with raises(ZeroDivisionError):
+        csp.run(reads_from_who_fails(a))
+
+
+@csp.process
+async def reads_from_who_fails(ch):
+    @csp.process
+    async def fails():
+        await ch.write(1)  # not an argument: nobody poisons it
+        return 1 // 0
+
+    csp.Spawn(fails())
+    while True:
+        await ch.read()
+
+
+class Nameless:
+    def __str__(self):
+        raise ValueError("no name")
+
+    __repr__ = __str__
+
+
+def test_a_deadlock_on_a_channel_whose_name_cannot_be_told_is_one():
+    with raises(csp.DeadlockError):
+        csp.run(consumer(csp.Channel(Nameless()).read))
+
+
 def test_a_select_whose_timer_has_fired_may_deadlock_later():
     (a,) = channels("a")
     with raises(csp.DeadlockError) as e:

@@ -326,6 +326,32 @@ async def sleeps(started, log):
         log.add("cancelled")
 
 
+def test_run_ends_although_what_it_ends_spawns_another():
+    if LIB != "uapycsp":
+        skip("threads are left running")
+    log = Log()
+    assert csp.run(leaves_who_restarts(log)) == "main"
+    assert log.items() == ["spawned"]
+
+
+@csp.process
+async def leaves_who_restarts(log):
+    started = Log()
+    csp.Spawn(restarts(started, log))
+    await until(lambda: started.count() == 1)
+    return "main"
+
+
+@csp.process
+async def restarts(started, log):
+    try:
+        started.add(1)
+        await sleep_ms(1000000)
+    finally:
+        csp.Spawn(restarts(started, log))
+        log.add("spawned")
+
+
 async def test_spawn_works_for_parallel():
     ch = csp.Channel("c")
     h = csp.Spawn(csp.Parallel(take(ch.read), give(ch.write, 5)))
