@@ -41,8 +41,12 @@ class Children(engine.Parked):
     def start(self, coro):
         """Start a child; what remembers its end."""
         child = _Child(self)
-        engine.start(child, coro)
-        self.children.append(child)
+        self.children.append(child)  # not behind the start: there may be no memory for it
+        try:
+            engine.start(child, coro)
+        except BaseException:
+            self.children.pop()
+            raise
         self.left += 1
         return child
 

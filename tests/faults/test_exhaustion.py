@@ -29,16 +29,20 @@ if support.FULL:
     CASES += [("uapycsp", 1, "12,40")]
 
 
-def sweep(folder, variant, step, most, names="all", seconds=30):
+def in_scarcity(script, words, variant, folder, seconds):
     reason = scarce.unavailable()
     micropython = interpreters.micropython()
     if reason is None and (micropython is None or os.environ.get("MICROPYTHON")):
         reason = "only the MicroPython of the wheel can be made short of memory"
     if reason:
         pytest.skip(reason)
-    words = [sys.executable, scarce.__file__, "-X", "heapsize=2M"]
-    words += [str(support.HERE / "exhaust.py"), variant, str(step), names, most, "1"]
-    return support.watch(words + support.paths(variant, folder), seconds)
+    begin = [sys.executable, scarce.__file__, "-X", "heapsize=2M", str(support.HERE / script)]
+    return support.watch(begin + words + support.paths(variant, folder), seconds)
+
+
+def sweep(folder, variant, step, most, names="all", seconds=30):
+    words = [variant, str(step), names, most, "1"]
+    return in_scarcity("exhaust.py", words, variant, folder, seconds)
 
 
 @pytest.mark.parametrize("variant, step, most", CASES)
@@ -57,6 +61,13 @@ def test_whichever_allocation_fails_a_bridge_of_tasks_loses_nothing(tmp_path):
     status, out = sweep(tmp_path, "uapycsp", 1 if support.FULL else 3, "1,12", names, seconds=60)
     assert status == 0, out[-2000:]
     assert len(re.findall(r"SWEPT (\w+) \d+ (\d+)", out)) == 6
+
+
+@pytest.mark.parametrize("step", ["children_start"])
+def test_whichever_allocation_fails_a_step_leaves_nobody_waiting(tmp_path, step):
+    status, out = in_scarcity("steps.py", [step], "uapycsp", tmp_path, 20)
+    assert status == 0, out[-2000:]
+    assert int(out.split()[-1]) > 5, out
 
 
 def test_a_value_sent_twice_is_found(tmp_path):

@@ -1,0 +1,78 @@
+"""Runs a step of a program with each of its allocations failing: test_exhaustion.py.
+
+    scarce.py steps.py STEP PATH.. ADDRESS
+
+Says how many have failed.
+"""
+
+import struct
+import sys
+
+import uctypes
+
+CONTROL = uctypes.bytearray_at(int(sys.argv[-1]), 24)
+STEP = sys.argv[1]
+sys.path[:1] = sys.argv[2:-1]
+
+from uapycsp import process, run  # noqa: E402
+from ufuture.children import Children  # noqa: E402
+
+_FAILS = b"\0\0\0\0\0\0\0\0"
+
+
+class Short:
+    """`with Short(k):` the k-th allocation in it fails; MemoryError ends it and not more."""
+
+    def __init__(self, k):
+        self.k = k
+        self.ended = False  # by MemoryError
+
+    def __enter__(self):
+        struct.pack_into("<q", CONTROL, 0, self.k)
+        struct.pack_into("<q", CONTROL, 16, 0)
+        struct.pack_into("<q", CONTROL, 8, 1)
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        self.over()
+        self.ended = kind is MemoryError
+        return self.ended
+
+    def over(self):
+        """No allocation fails from here on."""
+        CONTROL[8:16] = _FAILS
+
+    def failed(self):
+        return struct.unpack_from("<q", CONTROL, 16)[0] > 0
+
+
+async def returns():
+    pass
+
+
+# The steps: each gets a Short
+
+
+async def children_start(short):
+    group = Children()
+    coros = [returns() for _ in range(6)]
+    begun = []
+    with short:
+        for coro in coros:
+            begun.append(group.start(coro))
+    await group.wait()
+    assert group.left == 0 and [c for c in group.children if not c.has_ended] == []
+
+
+@process(propagate=False)
+async def main(k):
+    short = Short(k)
+    await globals()[STEP](short)
+    return short.failed()
+
+
+run(main(0))
+n = 1
+while run(main(n)):
+    n += 1
+print("FAILURES", n - 1)
