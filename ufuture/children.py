@@ -71,9 +71,6 @@ class Children(engine.Parked):
                 yield engine.park_ms(self, ms)
         except CancelledError as er:
             return er
-        except BaseException:
-            self.cancel()
-            raise
         finally:
             self._waits = False
         return None
@@ -85,9 +82,6 @@ class Children(engine.Parked):
             yield engine.park_behind(self, child)
         except CancelledError as er:
             return er
-        except BaseException:
-            self.cancel()
-            raise
         return None
 
     def cancel(self):
@@ -147,11 +141,12 @@ async def _gather(aws, coros, return_exceptions):
         for aw in aws:
             if id(aw) not in children:
                 children[id(aw)] = group.start(coros[id(aw)])
-    except BaseException:
+        cancelled = await group.wait()
+    except BaseException as er:
         group.cancel()
-        await group.wait()
+        if isinstance(er, Exception):
+            await group.wait()
         raise
-    cancelled = await group.wait()
     if cancelled is not None:
         failed = isinstance(group.before, BaseException) and not gives_way(group.before)
         for child in group.children:

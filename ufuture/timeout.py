@@ -38,19 +38,23 @@ async def _wait_for(coro, ms):
     if ms is None:
         return await coro
     group = Children()
-    child = group.start(coro)
     cancelled = None
-    while ms > 0 and group.left and cancelled is None:
-        cancelled = await group.wait_ms(min(ms, engine.LONGEST_MS))
-        ms -= engine.LONGEST_MS
-    for _ in range(_LAPS):
-        if group.left and cancelled is None:
-            cancelled = await group.wait_behind(child)
-    expired = group.left and cancelled is None
-    if expired:
+    try:
+        child = group.start(coro)
+        while ms > 0 and group.left and cancelled is None:
+            cancelled = await group.wait_ms(min(ms, engine.LONGEST_MS))
+            ms -= engine.LONGEST_MS
+        for _ in range(_LAPS):
+            if group.left and cancelled is None:
+                cancelled = await group.wait_behind(child)
+        expired = group.left and cancelled is None
+        if expired:
+            group.cancel()
+        if group.left:
+            cancelled = await group.wait() or cancelled
+    except BaseException:
         group.cancel()
-    if group.left:
-        cancelled = await group.wait() or cancelled
+        raise
     if cancelled is not None:
         if gives_way(child.exception):
             raise cancelled

@@ -14,7 +14,8 @@ CONTROL = uctypes.bytearray_at(int(sys.argv[-1]), 24)
 STEP = sys.argv[1]
 sys.path[:1] = sys.argv[2:-1]
 
-from uapycsp import process, run  # noqa: E402
+from uapycsp import Channel, Spawn, process, run  # noqa: E402
+from ufuture import TimeoutError, gather, sleep_ms, wait_for_ms  # noqa: E402
 from ufuture.children import Children  # noqa: E402
 
 _FAILS = b"\0\0\0\0\0\0\0\0"
@@ -50,6 +51,21 @@ async def returns():
     pass
 
 
+async def over(short):
+    short.over()
+
+
+async def none_waits(h, channels):
+    """A process ends once its channels are written to, and reads nothing behind its end."""
+    for _ in range(20):
+        await sleep_ms(0)
+    for ch in channels:
+        if ch.queue_len():
+            assert not h.done(), "a read is left behind"
+            await ch.write(1)
+    await h.join()
+
+
 # The steps: each gets a Short
 
 
@@ -62,6 +78,41 @@ async def children_start(short):
             begun.append(group.start(coro))
     await group.wait()
     assert group.left == 0 and [c for c in group.children if not c.has_ended] == []
+
+
+async def gather_waits(short):
+    @process(propagate=False)
+    async def gathers():
+        with short:
+            await gather(*[ch.read() for ch in channels], over(short))
+
+    channels = [Channel(str(i)) for i in range(6)]
+    await none_waits(Spawn(gathers()), channels)
+
+
+async def wait_for_waits(short):
+    @process(propagate=False)
+    async def limits():
+        with short:
+            await wait_for_ms(gather(ch.read(), over(short)), 10000)
+
+    ch = Channel("ch")
+    await none_waits(Spawn(limits()), [ch])
+
+
+async def wait_for_expires(short):
+    @process(propagate=False)
+    async def limits():
+        with short:
+            try:
+                await wait_for_ms(ch.read(), 1)
+            except TimeoutError:
+                pass
+
+    ch = Channel("ch", external=True)
+    h = Spawn(limits())
+    await h.join()
+    await none_waits(h, [ch])
 
 
 @process(propagate=False)

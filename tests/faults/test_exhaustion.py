@@ -28,6 +28,8 @@ if support.FULL:
     CASES = [(v, 1, m) for v in ("uapycsp", "upycsp", "upycsp.aio") for m in ("1,3", EVER)]
     CASES += [("uapycsp", 1, "12,40")]
 
+STEPS = "children_start gather_waits wait_for_waits wait_for_expires".split()
+
 
 def in_scarcity(script, words, variant, folder, seconds):
     reason = scarce.unavailable()
@@ -63,7 +65,7 @@ def test_whichever_allocation_fails_a_bridge_of_tasks_loses_nothing(tmp_path):
     assert len(re.findall(r"SWEPT (\w+) \d+ (\d+)", out)) == 6
 
 
-@pytest.mark.parametrize("step", ["children_start"])
+@pytest.mark.parametrize("step", STEPS)
 def test_whichever_allocation_fails_a_step_leaves_nobody_waiting(tmp_path, step):
     status, out = in_scarcity("steps.py", [step], "uapycsp", tmp_path, 20)
     assert status == 0, out[-2000:]
