@@ -11,6 +11,7 @@ from ufuture_support import (
     MICROPYTHON,
     CancelledError,
     Outcome,
+    SkipTest,
     asyncio,
     ends_of,
     raises,
@@ -624,6 +625,51 @@ def test_a_barrier_needs_a_party():
     for n in (0, -1):
         with raises(ValueError):
             Barrier(n)
+
+
+# Without memory
+
+
+class no_memory:
+    """`with no_memory():` what needs memory in it raises MemoryError."""
+
+    def __enter__(self):
+        if not MICROPYTHON:
+            raise SkipTest("its heap can be locked")
+        import micropython
+
+        self.unlock = micropython.heap_unlock
+        micropython.heap_lock()
+
+    def __exit__(self, kind, value, traceback):
+        self.unlock()
+
+
+async def test_a_future_is_done_without_memory():
+    for finish, value in ((lambda fut: fut.set_result(7), 7), (lambda fut: fut.cancel(), None)):
+        for kind in KINDS:
+            fut = Future()
+            called = [None]
+            fut.add_done_callback(lambda fut: called.pop())
+            tasks = [kind(value_of(fut)) for _ in range(4)]
+            await settle()
+            with no_memory():
+                finish(fut)
+            assert not called
+            for t in tasks:
+                await until(lambda: t.ends)
+                assert t.value == value
+
+
+async def test_a_barrier_opens_without_memory():
+    for kind in KINDS:
+        b = Barrier(4)
+        tasks = [kind(b.wait()) for _ in range(3)]
+        await settle()
+        last = b.wait()
+        with no_memory():
+            n = await last
+        assert n == 3 and await ends_of(tasks) == [0, 1, 2]
 
 
 # The package

@@ -140,6 +140,7 @@ class Future(_Base):
         (self,)  # one block: without it each new generator walks over all the heap's garbage
         if not self._done:
             w = Waiter(self._waiting)
+            self._waiting.append(w)
             try:
                 yield engine.park(w)
             except BaseException:

@@ -7,14 +7,15 @@ class Waiter(engine.Parked):
     """The place of one task in a queue (a list), the oldest first. To be awaited, once."""
 
     outside = True
-    woken = False
-    index = -1  # once woken: its place in the queue at that time
 
     def __init__(self, queue):
+        # Not in the class: then storing it would need memory.
+        self.woken = False
+        self.index = -1  # once woken: its place in the queue at that time
         self._queue = queue
-        queue.append(self)
 
     def __await__(self):
+        self._queue.append(self)
         try:
             yield engine.park(self)
         except BaseException:
@@ -37,11 +38,11 @@ class Waiter(engine.Parked):
 
 
 def wake_all(queue):
-    """Wake all, first come first, and empty the queue."""
-    waiters = queue[:]
-    del queue[:]
-    for i in range(len(waiters)):
-        w = waiters[i]
+    """Wake all, first come first, and empty the queue. Needs no memory of its own."""
+    i = 0
+    while queue:
+        w = queue.pop(0)
         w.woken = True
         w.index = i
         engine.wake(w)
+        i += 1

@@ -15,7 +15,7 @@ STEP = sys.argv[1]
 sys.path[:1] = sys.argv[2:-1]
 
 from uapycsp import Channel, Spawn, process, run  # noqa: E402
-from ufuture import TimeoutError, gather, sleep_ms, wait_for_ms  # noqa: E402
+from ufuture import Barrier, TimeoutError, gather, sleep_ms, wait_for_ms  # noqa: E402
 from ufuture.children import Children  # noqa: E402
 
 _FAILS = b"\0\0\0\0\0\0\0\0"
@@ -113,6 +113,23 @@ async def wait_for_expires(short):
     h = Spawn(limits())
     await h.join()
     await none_waits(h, [ch])
+
+
+async def barrier_waits(short):
+    @process(propagate=False)
+    async def waits():
+        with short:
+            await barrier.wait()
+
+    barrier = Barrier(2)
+    h = Spawn(waits())
+    Spawn(over(short))
+    for _ in range(20):
+        await sleep_ms(0)
+    assert barrier.n_waiting == (0 if h.done() else 1), "who could not wait is counted"
+    if not h.done():
+        await barrier.wait()
+    await h.join()
 
 
 @process(propagate=False)

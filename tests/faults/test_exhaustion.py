@@ -28,7 +28,7 @@ if support.FULL:
     CASES = [(v, 1, m) for v in ("uapycsp", "upycsp", "upycsp.aio") for m in ("1,3", EVER)]
     CASES += [("uapycsp", 1, "12,40")]
 
-STEPS = "children_start gather_waits wait_for_waits wait_for_expires".split()
+STEPS = "children_start gather_waits wait_for_waits wait_for_expires barrier_waits".split()
 
 
 def in_scarcity(script, words, variant, folder, seconds):
