@@ -13,7 +13,7 @@
 import sys
 
 from ufuture.loop import cancel, engine, is_older, note_older
-from cspcore.channel import POISON, READ, TAKEN, WRITE, const, forget
+from cspcore.channel import GIVEN, POISON, READ, TAKEN, WRITE, const, forget
 from cspcore.channel import Offer as BaseOffer
 from cspcore.choice import WRITES, End, PendingWrite, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
@@ -30,7 +30,7 @@ from cspcore.process import (
     started_twice,
     unchanged,
 )
-from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine, give_back
+from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine
 
 CancelledError = engine.CancelledError
 
@@ -487,10 +487,10 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             engine.wake(self._me)
 
     def _cancel_members(self):
-        self._waits = False
         for m in self.members:
             if isinstance(m, Process):
                 m.cancel()
+        self._waits = False  # not before: it waits on if there is no memory for that
 
     def parts(self):
         return self._args
@@ -515,6 +515,20 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 
     def cancelled(self):
         woken = not self.left
+        # First what needs memory: till then nothing has happened. A chain, the first one first.
+        values = None
+        i = len(self.members)
+        while i:
+            i -= 1
+            o = _offer_of(self.members[i])
+            if o is None or o.alt is not None:
+                continue  # no operation, or one that waits
+            if o.op == READ and o.value is not POISON:
+                v = Offer(o.channel, GIVEN)
+                v.value = o
+                v.seq = o.seq
+                v.next = values
+                values = v
         for m in self.members:
             o = _offer_of(m)
             if o is not None and o.alt is not None:
@@ -523,12 +537,15 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 if o.value is not TAKEN:  # else it was held by an extended read
                     o.value = POISON
                 self.left -= 1
-        # Not before all are withdrawn: the value could go to another read of this Parallel.
-        for m in self.members:
-            o = _offer_of(m)
-            if o is not None and o.op == READ and o.value is not POISON:
-                give_back(o.channel, o.value, o.seq)
-                o.value = POISON
+        # Not before all are withdrawn: a value could go to another read of this Parallel.
+        while values is not None:
+            v = values
+            values = v.next
+            o = v.value
+            party = v.channel.give_back(v, o.value)
+            o.value = POISON
+            if party is not None:
+                engine.wake(party)
         if not woken:
             if self.exception is None:
                 self.exception = _DROPPED  # what its members raise now comes later

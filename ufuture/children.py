@@ -107,11 +107,11 @@ class Children(engine.Parked):
         engine.wake(self)
 
     def cancelled(self):
-        # The engine: the parent is being cancelled.
+        # The engine: the parent is being cancelled. It waits on if there is no memory for that.
+        self.cancel()
         self._waits = False
         if self.before is None:
             self.before = False if self.exception is None else self.exception
-        self.cancel()
         return True  # it may have been woken
 
 

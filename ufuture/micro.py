@@ -116,8 +116,13 @@ class Parked:
             core._task_queue.remove(task)
         if self.cancelled() and not self.queued:
             _skip(self)
-        self.queued = False
-        self.task = self.aside = self.foreign = None
+        # What is None already is not stored, which might need memory: its task would stay behind.
+        if self.queued:
+            self.queued = False
+        if self.aside is not None:
+            self.aside = None
+        if self.foreign is not None:
+            self.foreign = None
 
     def __bool__(self):
         # The loop asks for the truth of task.data just before it resumes the task. False lets it

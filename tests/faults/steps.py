@@ -14,7 +14,7 @@ CONTROL = uctypes.bytearray_at(int(sys.argv[-1]), 24)
 STEP = sys.argv[1]
 sys.path[:1] = sys.argv[2:-1]
 
-from uapycsp import Channel, Spawn, process, run  # noqa: E402
+from uapycsp import Channel, Parallel, Spawn, process, run  # noqa: E402
 from ufuture import Barrier, TimeoutError, gather, sleep_ms, wait_for_ms  # noqa: E402
 from ufuture.children import Children  # noqa: E402
 
@@ -130,6 +130,61 @@ async def barrier_waits(short):
     if not h.done():
         await barrier.wait()
     await h.join()
+
+
+async def cancel(short, f):
+    """Cancels who waits for two reads of which one has happened; twice, if memory ends at once."""
+    for twice in (False, True):
+        a, b = Channel("a"), Channel("b")
+        h = Spawn(process(propagate=False)(f)(a, b))
+        while not a.queue_len() or not b.queue_len():
+            await sleep_ms(0)
+        await a.write(1)
+        with short:
+            h.cancel()
+        if short.ended and twice:
+            h.cancel()
+        for _ in range(20):
+            await sleep_ms(0)
+        if short.ended and not twice and b.queue_len():
+            await b.write(2)
+            for _ in range(20):
+                await sleep_ms(0)
+        assert h.done() and not b.queue_len(), "it waits for good"
+        if twice:
+            assert await a.read.within(0) == 1
+
+
+async def cancel_parallel(short):
+    async def both(a, b):
+        await Parallel(a.read, b.read)
+
+    await cancel(short, both)
+
+
+async def cancel_operations(short):
+    async def both(a, b):
+        await Parallel(a.read(), b.read())
+
+    await cancel(short, both)
+
+
+async def cancel_process(short):
+    async def both(a, b):
+        await Parallel(read(a), read(b))
+
+    @process(propagate=False)
+    async def read(ch):
+        await ch.read()
+
+    await cancel(short, both)
+
+
+async def cancel_gather(short):
+    async def both(a, b):
+        await gather(a.read(), b.read())
+
+    await cancel(short, both)
 
 
 @process(propagate=False)

@@ -29,6 +29,7 @@ if support.FULL:
     CASES += [("uapycsp", 1, "12,40")]
 
 STEPS = "children_start gather_waits wait_for_waits wait_for_expires barrier_waits".split()
+STEPS += "cancel_parallel cancel_operations cancel_process cancel_gather".split()
 
 
 def in_scarcity(script, words, variant, folder, seconds):
