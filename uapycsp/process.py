@@ -521,8 +521,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         while i:
             i -= 1
             o = _offer_of(self.members[i])
-            if o is None or o.alt is not None:
-                continue  # no operation, or one that waits
+            if o is None or o.channel is None or o.alt is not None:
+                continue  # no operation, or one that has not begun, or that waits
             if o.op == READ and o.value is not POISON:
                 v = Offer(o.channel, GIVEN)
                 v.value = o

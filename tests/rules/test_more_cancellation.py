@@ -302,3 +302,25 @@ async def test_a_cancel_reaches_at_once_who_waits_far_inside():
                 if paired:
                     assert await ch.read() == "v"
                 assert idle(ch)
+
+
+async def test_an_operation_that_has_not_begun_gives_nothing_back():
+    @csp.process
+    def is_no_coroutine():
+        return 1
+
+    @csp.process(propagate=False)
+    async def waits():
+        await other.read()
+
+    ch, other = csp.Channel("c"), csp.Channel("o")
+
+    async def together():
+        await csp.Parallel(waits(), is_no_coroutine(), ch.read())
+
+    t = asyncio.get_event_loop().create_task(together())
+    await until(lambda: other.queue_len() == 1)
+    t.cancel()
+    with raises(TypeError):
+        await t
+    assert idle(ch, other)
