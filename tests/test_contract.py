@@ -408,6 +408,34 @@ def test_an_exception_nobody_asked_for_goes_to_the_handler():
 # Streams and time
 
 
+def test_who_waits_for_the_other_direction_of_a_stream_is_not_taken_out():
+    async def reads(flag):
+        yield core._io_queue.queue_read(flag)
+
+    async def writes(flag):
+        yield core._io_queue.queue_write(flag)
+
+    async def main():
+        io = core._io_queue
+        for cancelled in (0, 1):
+            flag = asyncio.ThreadSafeFlag()
+            tasks = [asyncio.create_task(f(flag)) for f in (reads, writes)]
+            await asyncio.sleep_ms(0)
+            assert io.map[id(flag)] == [tasks[0], tasks[1], flag]
+            tasks[cancelled].cancel()
+            left = [tasks[0], tasks[1], flag]
+            left[cancelled] = None
+            assert io.map[id(flag)] == left
+            assert not list(io.poller.poll(0))
+            flag.set()
+            assert [e for _, e in io.poller.poll(0)] == [1 if cancelled else 4]
+            tasks[1 - cancelled].cancel()
+            assert not io.map
+            await asyncio.sleep_ms(0)
+
+    run(main())
+
+
 def test_the_map_of_the_io_queue_holds_the_streams_that_are_waited_for():
     async def main():
         flag = asyncio.ThreadSafeFlag()

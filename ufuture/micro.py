@@ -16,7 +16,8 @@ contract, which a test checks:
   and later), or has peek() (before);
 - core.Task(coro) makes a task that is in no queue; what sleep_ms returns is the one
   SingletonGenerator there is, its state None or when to wake;
-- _io_queue.map holds the streams that are waited for; ticks() and ticks_add() count ms.
+- _io_queue is an IOQueue; its map has [reader, writer, stream] for the id of each stream that is
+  waited for, its poller those directions; ticks() and ticks_add() count ms.
 """
 
 import sys
@@ -44,6 +45,24 @@ if not hasattr(core, "TaskQueue") or not hasattr(core.Task(None), "state"):
     raise ImportError("ufuture needs the asyncio of MicroPython 1.16 or later")
 if not hasattr(core, "cur_task"):  # before 1.23 it appears with the first task that runs
     core.cur_task = None
+
+
+def _leave_stream(io, task):
+    # asyncio's own drops also who waits for the other direction. Nothing here needs memory.
+    for key in io.map:
+        waits = io.map[key]
+        for side in range(2):
+            if waits[side] is task:
+                if waits[1 - side] is None:
+                    del io.map[key]
+                    io.poller.unregister(waits[2])
+                else:
+                    waits[side] = None
+                    io.poller.modify(waits[2], 1 if side else 4)
+                return
+
+
+core.IOQueue.remove = _leave_stream
 
 CancelledError = core.CancelledError
 TimeoutError = core.TimeoutError

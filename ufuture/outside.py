@@ -8,8 +8,7 @@ Also for streams: readable(stream), writable(stream). RuntimeError if another on
 On MicroPython a task is made that stands in no queue but that of what it waits for; it takes its
 first step here. Beyond what micro's contract says, that rests on this:
 - who waits for an event, or for a stream, takes core.cur_task, and leaves in its data what has
-  remove(task); when it is woken, data is None and it stands in core._task_queue;
-- core._io_queue.map has [reader, writer, ..] for id(stream).
+  remove(task); when it is woken, data is None and it stands in core._task_queue.
 """
 
 from ufuture.loop import engine

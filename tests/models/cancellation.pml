@@ -38,7 +38,7 @@ MAPS close | cspcore/channel.py | def end_close(self):
 MAPS cancelled_plain | uapycsp/wait.py:Waiting.cancelled | value = self.value
 MAPS cancelled_alternative | uapycsp/alternative.py:Alternative.cancelled | i = self._chosen
 MAPS cancelled_group | uapycsp/process.py:Parallel.cancelled | woken = not self.left
-MAPS group_gives_back | uapycsp/process.py:Parallel.cancelled | give_back(o.channel, o.value, o.seq)
+MAPS group_gives_back | uapycsp/process.py:Parallel.cancelled | v.channel.give_back(v, o.value)
 MAPS write_stands | ufuture/micro.py:Owned.remove | self._resume(_Resumed(task))
 MAPS guard_stands | uapycsp/alternative.py:Alternative.select | engine.cancel_later()
 MAPS group_stands | uapycsp/process.py:Parallel._run | if not (isinstance(er, CancelledError) and self._all_written()):

@@ -260,15 +260,20 @@ async def test_a_stream_is_readable_and_writable_in_a_choice():
     assert idle(c)
 
 
-async def test_a_stream_that_is_full_is_waited_for():
-    a, b = pair()
-    c = csp.Channel("c")
+def fill(a):
+    """Sends until there is no room; how many bytes."""
     sent = 0
     try:
         while True:
             sent += a.send(b"x" * 4096)
     except OSError:
-        pass
+        return sent
+
+
+async def test_a_stream_that_is_full_is_waited_for():
+    a, b = pair()
+    c = csp.Channel("c")
+    sent = fill(a)
     writable = Writable(a)
     h = await posted(c, choose_of(csp.Alternative(c.read, writable)), 1)
     await settle()
@@ -278,6 +283,30 @@ async def test_a_stream_that_is_full_is_waited_for():
         got += len(b.recv(65536))
     assert await join(h) == (writable, None)
     assert not watched() and idle(c)
+    a.close()
+    b.close()
+
+
+async def test_who_waits_for_the_other_direction_of_a_stream_goes_on():
+    a, b = pair()
+    c, d = csp.Channel("c"), csp.Channel("d")
+    readable, writable = Readable(a), Writable(a)
+    for kept, other in ((writable, readable), (readable, writable)):
+        sent = fill(a)
+        h = await posted(c, choose_of(csp.Alternative(c.read, kept)), 1)
+        h2 = await posted(d, choose_of(csp.Alternative(d.read, other)), 1)
+        await d.write(1)
+        assert await join(h2) == (d.read, 1)
+        await settle()
+        assert not h.done() and watched() == 1
+        while sent:
+            sent -= len(b.recv(65536))
+            await settle()
+        assert h.done() is (kept is writable)
+        b.send(b"x")
+        assert await join(h) == (kept, None)
+        assert a.recv(1) == b"x"
+        assert not watched() and idle(c) and idle(d)
     a.close()
     b.close()
 
