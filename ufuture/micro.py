@@ -864,21 +864,26 @@ def listen():
     return _flag
 
 
+def unpoll(stream):
+    """Forget a stream for which there was too little memory when it was to be waited for."""
+    # MicroPython dies if it polls what was registered by halves.
+    io = core._io_queue
+    for _ in range(99):
+        try:
+            io.poller.register(stream, 1)
+            io.poller.unregister(stream)
+            io.map.pop(id(stream), None)
+            break
+        except MemoryError:
+            pass
+
+
 async def _listen(flag):
     while True:
         try:
             await flag.wait()
         except Exception:
-            # Too little memory. MicroPython dies if it polls what was registered by halves.
-            io = core._io_queue
-            for _ in range(99):
-                try:
-                    io.poller.register(flag, 1)
-                    io.poller.unregister(flag)
-                    io.map.pop(id(flag), None)
-                    break
-                except MemoryError:
-                    pass
+            unpoll(flag)  # too little memory
             flag.set()
             await sleep_ms(10)
             continue

@@ -45,17 +45,21 @@ if hasattr(engine, "core"):
         return event.wait()
 
     def readable(stream):
-        _check(stream, 0)
-        yield core._io_queue.queue_read(stream)
+        return _polled(stream, core._io_queue.queue_read, 0)
 
     def writable(stream):
-        _check(stream, 1)
-        yield core._io_queue.queue_write(stream)
+        return _polled(stream, core._io_queue.queue_write, 1)
 
-    def _check(stream, side):
+    def _polled(stream, queue, side):
         waits = core._io_queue.map.get(id(stream))
         if waits is not None and waits[side] is not None:
             raise RuntimeError("another one waits for this stream")
+        try:
+            yield queue(stream)
+        except MemoryError:
+            if waits is None:
+                engine.unpoll(stream)
+            raise
 
 else:
     Watch = engine.Watch

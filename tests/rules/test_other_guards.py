@@ -311,6 +311,47 @@ async def test_who_waits_for_the_other_direction_of_a_stream_goes_on():
     b.close()
 
 
+async def test_a_stream_for_which_there_is_no_memory_is_not_polled():
+    if not MICROPYTHON:
+        skip("what CPython's selectors keep is not kept by halves")
+    io = asyncio.core._io_queue
+    poller = io.poller
+    calls = []
+
+    class Scarce:
+        def register(self, stream, flags):
+            calls.append(1)
+            if len(calls) < 4:
+                raise MemoryError
+            poller.register(stream, flags)
+
+        def unregister(self, stream):
+            calls.append(-1)
+            poller.unregister(stream)
+
+    a, b = pair()
+    c = csp.Channel("c")
+    for guard in (Readable(a), Writable(a)):
+        sent = fill(a)
+        calls.clear()
+        io.poller = Scarce()
+        try:
+            with raises(MemoryError):
+                await csp.Alternative(c.read, guard).select()
+        finally:
+            io.poller = poller
+        assert calls == [1, 1, 1, 1, -1]
+        assert not watched() and idle(c)
+        h = await posted(c, choose_of(csp.Alternative(c.read, guard)), 1)
+        while sent:
+            sent -= len(b.recv(65536))
+        b.send(b"x")
+        assert await join(h) == (guard, None)
+        a.recv(1)
+    a.close()
+    b.close()
+
+
 async def test_what_another_one_waits_for_is_refused():
     a, b = pair()
     c, d = csp.Channel("c"), csp.Channel("d")
