@@ -3,7 +3,7 @@
 from ufuture_support import MICROPYTHON, asyncio, raises, sleep_ms, until
 
 from uapycsp import Channel, Spawn, process, run
-from uapycsp.adapters import FromStream, PinEvents, ToStream
+from uapycsp.adapters import FromStream, LineServer, PinEvents, ToStream
 
 TIME_LIMIT = 240
 
@@ -136,3 +136,29 @@ def test_a_stream_takes_what_is_read():
     stream = FakeWriter(1)
     run(writes(ch.write, 5), ToStream(ch.read, stream))
     assert stream.written == [b"0", b"1"] and ch.poisoned
+
+
+def test_a_server_does_not_wait_for_its_connections():
+    if MICROPYTHON:  # its wait_closed waits for who listens alone
+        return
+    events = []
+
+    class Server:
+        def close(self):
+            events.append("closed")
+
+        async def wait_closed(self):  # as from 3.12 on, while there is a connection
+            events.append("waits")
+
+    async def start(*args, **options):
+        return Server()
+
+    usual = asyncio.start_server
+    asyncio.start_server = start
+    try:
+        ch = Channel("connections")
+        ch.poison()
+        run(LineServer("localhost", 1, ch.write))
+    finally:
+        asyncio.start_server = usual
+    assert events == ["closed"]

@@ -195,7 +195,8 @@ async def LineServer(host, port, cout, backlog=5):
         await Closed(cout)()
     finally:
         server.close()
-        await server.wait_closed()
+        if hasattr(engine, "core"):  # CPython's has closed; from 3.12 it waits for connections
+            await server.wait_closed()
 
 
 @process
