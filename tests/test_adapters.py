@@ -93,6 +93,17 @@ def test_another_failure_of_a_stream_is_raised():
     assert ch.poisoned
 
 
+def test_what_is_given_a_wrong_end_reads_nothing():
+    stream = FakeReader([b"one\n"], None)
+
+    async def main():
+        await fails_with(FromStream(stream, Channel().read), TypeError)
+        await sleep_ms(1)
+
+    run(main())
+    assert stream.lines == [b"one\n"]
+
+
 def test_poison_ends_who_waits_for_a_stream():
     ch = Channel("lines")
 

@@ -25,10 +25,11 @@ async def _watch(closed, work):
 
 
 async def _while_open(cout, work):
-    # Do the work, a coroutine, until it ends or the channel does.
-    work = Spawn(work)
-    watch = Spawn(_watch(Closed(cout), work))
+    # Do the work, a coroutine function's, until it ends or the channel does.
+    closed = Closed(cout)
+    work = watch = Spawn(work())
     try:
+        watch = Spawn(_watch(closed, work))
         await work
     except CancelledError:
         if not watch.done():
@@ -71,7 +72,7 @@ async def PinEvents(pin, cout, trigger=None, size=16):
 
     pin.irq(handler, trigger)
     try:
-        await _while_open(cout, work())
+        await _while_open(cout, work)
     finally:
         pin.irq(None)
 
@@ -100,7 +101,7 @@ async def TimerTicks(timer, cout, period_ms):
 
     timer.init(period=period_ms, mode=timer.PERIODIC, callback=handler)
     try:
-        await _while_open(cout, work())
+        await _while_open(cout, work)
     finally:
         timer.deinit()
 
@@ -141,7 +142,7 @@ async def FromStream(stream, cout, n=None):
         except OSError:
             pass
 
-    await _while_open(cout, work())
+    await _while_open(cout, work)
     cout.poison()
 
 
