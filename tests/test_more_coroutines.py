@@ -25,6 +25,7 @@ from uapycsp import (
     PoisonException,
     Sequence,
     Spawn,
+    Timer,
     process,
     run,
 )
@@ -402,6 +403,45 @@ async def test_a_thread_that_asks_for_the_truth_of_an_alternative_is_not_the_loo
     finally:
         task.data = own
         engine.unlisten()
+
+
+def test_what_ends_is_told_in_whichever_thread_the_loop_runs():
+    try:
+        import _thread
+    except ImportError:
+        raise SkipTest("no threads here")
+    import time
+
+    from uapycsp.guards import Ended
+
+    class Ready(Guard):
+        def enable(self, alt):
+            return True, 1
+
+        def disable(self, alt):
+            pass
+
+    async def selects():
+        return (await Alternative(Ready()).select())[1]
+
+    async def chooses():
+        h = Spawn(fails_after(1))
+        with raises(Oops):
+            await Alternative(Ended(h), Timer(ms=2000)).select()
+        return 2
+
+    def runs(f):
+        renew_loop()
+        values.append(asyncio.run(f()))
+
+    values = []
+    _thread.start_new_thread(runs, (selects,))
+    deadline = time.time() + 60
+    while not values and time.time() < deadline:
+        time.sleep(0.01)
+    runs(chooses)
+    assert values == [1, 2]
+    renew_loop()
 
 
 def test_a_thread_that_schedules_when_the_run_is_over_gets_false_at_once():

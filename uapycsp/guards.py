@@ -18,8 +18,8 @@ from uapycsp import Spawn
 
 
 class _Told(Skip):
-    # To an Alternative it is like a Skip: nobody but the loop's thread calls schedule, and where
-    # it is ready at once, the others get a turn.
+    # To an Alternative it is like a Skip: nobody but the loop's thread tells it, and where it is
+    # ready at once, the others get a turn.
 
     def __init__(self):
         self._alt = None
@@ -39,7 +39,9 @@ class _Told(Skip):
 
     def tell(self):
         """It is ready now."""
-        self._alt.schedule(self)
+        alt = self._alt
+        if alt.schedule_core(self, None):
+            engine.wake(alt.party())
 
 
 class _Watching(_Told):
