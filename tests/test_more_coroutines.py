@@ -148,6 +148,24 @@ async def test_what_a_parallel_could_not_start_is_not_cancelled_with_the_rest():
     assert not a.poisoned and not b.poisoned and c.poisoned
 
 
+async def test_an_operation_that_could_not_begin_gives_nothing_back():
+    a, b, c = Channel("a"), Channel("b"), Channel("c")
+    used = a.read()
+    assert await Parallel(used, a.write(1)) == [1, 0]
+    writer = Spawn(writes(b.write, 2))
+    await until(lambda: b.queue_len() == 1)
+    h = Spawn(parallel_of(reads(c.read), b.read(), a.read(), used, a.read()))
+    await until(lambda: c.queue_len() == 1)
+    assert b.queue_len() == a.queue_len() == 0
+    h.cancel()
+    with raises(RuntimeError):
+        await h
+    await writer
+    assert c.poisoned and a.queue_len() == 0 and await b.read() == 2
+    for ch in (a, b, c):
+        ch.verify()
+
+
 async def test_what_was_to_run_in_a_parallel_that_cannot_start_is_not_started_later():
     a, b, c = Channel("a"), Channel("b"), Channel("c")
     inner, running = reads(a.read), reads(b.read)

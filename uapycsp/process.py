@@ -447,6 +447,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         # One could not be started: operations that wait do so no more.
         for m in self.members:
             if isinstance(m, Operation):
+                if m.channel is None:
+                    m.value = POISON  # if it has not begun, nothing of it is given back
                 m = m.offer
             if isinstance(m, BaseOffer) and m.alt is self:
                 if m.is_queued():
