@@ -29,6 +29,7 @@ from uapycsp import (
     process,
     run,
 )
+from uapycsp.meeting import AltingBarrier
 from ufuture import Future, loop
 from ufuture.loop import engine
 
@@ -164,6 +165,27 @@ async def test_an_operation_that_could_not_begin_gives_nothing_back():
     assert c.poisoned and a.queue_len() == 0 and await b.read() == 2
     for ch in (a, b, c):
         ch.verify()
+
+
+async def test_a_parallel_with_an_operation_that_was_refused_is_cancelled_alone():
+    ends = AltingBarrier.create(2)
+    c = Channel("c")
+    first = Spawn(syncs(ends[0]))
+    await until(lambda: ends[0].waiting() == 1)
+    h = Spawn(parallel_of(reads(c.read), ends[0].sync()))
+    await until(lambda: c.queue_len() == 1)
+    h.cancel()
+    assert ends[0].waiting() == 1
+    with raises(RuntimeError):
+        await h
+    await ends[1].sync()
+    assert await first == 0
+    assert c.poisoned and not c.queue_len()
+
+
+@process
+async def syncs(end):
+    return await end.sync()
 
 
 async def test_what_was_to_run_in_a_parallel_that_cannot_start_is_not_started_later():

@@ -123,17 +123,17 @@ class Offer(Waiting, engine.Parked, BaseOffer):
 def wait_in_queue(end, value):
     """Queue an offer for an end's operation and wait; the operation's value."""
     ch = end._channel
-    o = wait = engine.names["me"]
-    if o is None:
+    me = engine.names["me"]
+    if me is None:
         o = Offer(ch, end.op)
-        wait = engine.park(o)
     else:
+        o = me
         o.channel = ch
         o.op = end.op
     o.value = value
-    ch.post(o)
+    ch.post(o)  # which may refuse it: nobody waits on it before
     try:
-        yield wait
+        yield o if me is not None else engine.park(o)
     except CancelledError:
         if o.value is not TAKEN:
             raise
