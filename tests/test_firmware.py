@@ -202,7 +202,7 @@ def test_what_only_cpython_needs_is_left_out(tmp_path):
     firmware.compiled(tmp_path, ["uapycsp", "uthreading", "ufuture"])
     for path, word in (
         ("uapycsp/wait.py", b"_Nothing"), ("uthreading/threadlocal.py", b"seen"),
-        ("ufuture/loop.py", b"cpython"),
+        ("ufuture/loop.py", b"cpython"), ("ufuture/micro.py", b"_telling"),
     ):
         assert word in (firmware.ROOT / path).read_bytes()
         assert word not in (tmp_path / path).with_suffix(".mpy").read_bytes()

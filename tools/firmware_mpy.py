@@ -32,6 +32,13 @@ FOR_MICROPYTHON = {
     'hasattr(engine, "core")': "True",
     'hasattr(_thread, "_local")': "False",
 }
+# And from MicroPython 1.19 on.
+FOR_MPY_6 = {
+    '_ends_tell = hasattr(core.TaskQueue, "push")\n': "\n",
+    "_ends_tell": "True",
+    "_NEVER_REFUSES = sys.implementation.version < (1, 12)": "",
+    "_NEVER_REFUSES": "False",
+}
 # And in an image for ESP32s alone.
 FOR_ESP32 = {
     'sys.platform == "esp32"': "True",
@@ -76,6 +83,7 @@ def compiled(folder, packages, version=6, native=None, known=()):
     one all is bytecode. known: as FOR_ESP32, what else is known. Raises Failed.
     """
     program = _compiler(version)
+    known = {**FOR_MICROPYTHON, **(FOR_MPY_6 if version == 6 else {}), **dict(known)}
     if native not in (None, *ARCHITECTURES):
         raise Failed("no machine code can be made for {}, only for {}".format(
             native, ", ".join(ARCHITECTURES)))
@@ -85,7 +93,7 @@ def compiled(folder, packages, version=6, native=None, known=()):
         source = pathlib.Path(name) / "source.py"
         for path in sources(packages):
             text = _marked(path) if native else (ROOT / path).read_text(encoding="utf-8")
-            for asked, answer in {**FOR_MICROPYTHON, **dict(known)}.items():
+            for asked, answer in known.items():
                 text = text.replace(asked, answer)
             source.write_text(text, encoding="utf-8")
             # Named in tracebacks by the module alone: the image for a ROMFS has little room.

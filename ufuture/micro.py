@@ -99,8 +99,8 @@ _timed = False  # the driver is parked, but in the loop's queue for the next loo
 _runner = None  # the thread that is in `run`
 watch = None  # called when all is idle; returns true if it has woken somebody
 
-if hasattr(core.TaskQueue, "push"):
-    _ends_tell = True
+_ends_tell = hasattr(core.TaskQueue, "push")
+if _ends_tell:
 
     def _push(task):
         core._task_queue.push(task)
@@ -109,7 +109,6 @@ if hasattr(core.TaskQueue, "push"):
         core._task_queue.push(task, when)
 
 else:
-    _ends_tell = False
 
     def _push(task):
         core._task_queue.push_head(task)
@@ -629,20 +628,23 @@ async def _sleep_until(when):
     await sleep_ms(ticks_diff(when, ticks_ms()))
 
 
-def _telling(owned, coro):
-    # 1.16 - 1.18: asyncio does not call a task's state, and the driver calls it with nothing new.
-    global _alive
-    try:
-        yield  # what is cancelled before it begins is told too
-        value = yield from coro
-    except BaseException as er:
-        _alive -= 1
-        owned.ended(None, er)
-        if not isinstance(er, _ENDS):
-            raise
-    else:
-        _alive -= 1
-        owned.ended(value, None)
+if not _ends_tell:
+
+    def _telling(owned, coro):
+        # 1.16 - 1.18: asyncio does not call a task's state, and the driver calls it with nothing
+        # new.
+        global _alive
+        try:
+            yield  # what is cancelled before it begins is told too
+            value = yield from coro
+        except BaseException as er:
+            _alive -= 1
+            owned.ended(None, er)
+            if not isinstance(er, _ENDS):
+                raise
+        else:
+            _alive -= 1
+            owned.ended(value, None)
 
 
 def ends_loop(exception):
@@ -720,13 +722,13 @@ def throw(owned, exception):
     task.data = exception
 
 
-_OLD = sys.implementation.version < (1, 12)  # its pend_throw refuses nothing
+_NEVER_REFUSES = sys.implementation.version < (1, 12)  # its pend_throw refuses nothing
 
 
 def is_running():
     """Whether a loop runs. cur_task alone may be left from a run that was interrupted."""
     task = core.cur_task
-    if task is None or _OLD:
+    if task is None or _NEVER_REFUSES:
         return task is not None
     try:
         task.coro.pend_throw(None)  # refused exactly while the coroutine runs
