@@ -123,17 +123,18 @@ class Offer(Waiting, engine.Parked, BaseOffer):
 def wait_in_queue(end, value):
     """Queue an offer for an end's operation and wait; the operation's value."""
     ch = end._channel
-    me = engine.names["me"]
-    if me is None:
+    o = wait = engine.names["me"]
+    if o is None:
         o = Offer(ch, end.op)
     else:
-        o = me
         o.channel = ch
         o.op = end.op
     o.value = value
     ch.post(o)  # which may refuse it: nobody waits on it before
     try:
-        yield o if me is not None else engine.park(o)
+        if wait is None:
+            wait = engine.park(o)
+        yield wait
     except CancelledError:
         if o.value is not TAKEN:
             raise

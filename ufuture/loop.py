@@ -9,6 +9,23 @@ if sys.implementation.name == "micropython":
     gc.collect()  # what compiling a file leaves is in the way of the next: 10 KB more are needed
     import ufuture.micro as engine
     gc.collect()
+
+    def remove(self, task):
+        # asyncio's own drops also who waits for the other direction. Nothing here needs memory.
+        for key in self.map:
+            waits = self.map[key]
+            for side in range(2):
+                if waits[side] is task:
+                    if waits[1 - side] is None:
+                        del self.map[key]
+                        self.poller.unregister(waits[2])
+                    else:
+                        waits[side] = None
+                        self.poller.modify(waits[2], 1 if side else 4)
+                    return
+
+    if hasattr(engine.core, "IOQueue"):  # a browser has no streams
+        engine.core.IOQueue.remove = remove
 else:
     import ufuture.cpython as engine  # noqa: F401
 

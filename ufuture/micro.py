@@ -46,24 +46,6 @@ if not hasattr(core, "TaskQueue") or not hasattr(core.Task(None), "state"):
 if not hasattr(core, "cur_task"):  # before 1.23 it appears with the first task that runs
     core.cur_task = None
 
-
-def _leave_stream(io, task):
-    # asyncio's own drops also who waits for the other direction. Nothing here needs memory.
-    for key in io.map:
-        waits = io.map[key]
-        for side in range(2):
-            if waits[side] is task:
-                if waits[1 - side] is None:
-                    del io.map[key]
-                    io.poller.unregister(waits[2])
-                else:
-                    waits[side] = None
-                    io.poller.modify(waits[2], 1 if side else 4)
-                return
-
-
-core.IOQueue.remove = _leave_stream
-
 CancelledError = core.CancelledError
 TimeoutError = core.TimeoutError
 sleep_ms = core.sleep_ms
@@ -866,7 +848,7 @@ def listen():
     return _flag
 
 
-def unpoll(stream):
+def forget(stream):
     """Forget a stream for which there was too little memory when it was to be waited for."""
     # MicroPython dies if it polls what was registered by halves.
     io = core._io_queue
@@ -885,7 +867,7 @@ async def _listen(flag):
         try:
             await flag.wait()
         except Exception:
-            unpoll(flag)  # too little memory
+            forget(flag)  # too little memory
             flag.set()
             await sleep_ms(10)
             continue

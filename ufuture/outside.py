@@ -45,12 +45,12 @@ if hasattr(engine, "core"):
         return event.wait()
 
     def readable(stream):
-        return _polled(stream, core._io_queue.queue_read, 0)
+        return _check(stream, core._io_queue.queue_read, 0)
 
     def writable(stream):
-        return _polled(stream, core._io_queue.queue_write, 1)
+        return _check(stream, core._io_queue.queue_write, 1)
 
-    def _polled(stream, queue, side):
+    def _check(stream, queue, side):
         waits = core._io_queue.map.get(id(stream))
         if waits is not None and waits[side] is not None:
             raise RuntimeError("another one waits for this stream")
@@ -58,7 +58,7 @@ if hasattr(engine, "core"):
             yield queue(stream)
         except MemoryError:
             if waits is None:
-                engine.unpoll(stream)
+                engine.forget(stream)
             raise
 
 else:
