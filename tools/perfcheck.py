@@ -9,12 +9,13 @@ differ by much on a busy machine. A benchmark runs with two numbers of operation
 difference is divided by theirs, so that starting up does not count. What MicroPython takes to
 allocate depends on the holes in its heap, which any change of what is loaded before moves, so all
 of them are filled before an operation is counted, and the heap is so large that nothing is
-collected. What remains is of where objects lie, up to 3 %, and 9 % of a select of tasks; and
-threads come in another order each time, and on a busy machine in worse ones, which makes up to
-10 %. So what looks worse is counted up to six times, with objects lying elsewhere each time, and
-the least counts; what is kept is the middle of three, so that it is not itself a lucky one. What
-is kept, in benchmarks/instructions.json, is of one interpreter: another version is not compared,
-which is said and is no failure.
+collected. What remains is of where objects lie, up to 3 %, and 9 % of a select of tasks, and of
+how many names there are, which the interpreter searches in tables; and threads come in another
+order each time, and on a busy machine in worse ones, which makes up to 10 %. So what looks worse
+is counted up to six times, with objects lying elsewhere and more names each time, and the least
+counts; what is kept is the middle of three, so that it is not itself a lucky one. What is kept,
+in benchmarks/instructions.json, is of one interpreter: another version is not compared, which is
+said and is no failure.
 """
 
 import argparse
@@ -76,6 +77,14 @@ import sys
 
 shift = [bytearray(i * 37 % 900) for i in range({shift})]
 
+
+class Names:
+    pass
+
+
+for i in range({names}):
+    setattr(Names, "name%d" % i, i)
+
 import main
 from benchmarks import harness
 
@@ -126,7 +135,7 @@ def executed(runs, compiled=None, layout=0):
     another one all objects lie elsewhere.
     """
     program, *options = interpreters.command("micropython", HEAP)
-    options += ["-c", _PROGRAM.format(shift=20 * layout, filled=FILLED)]
+    options += ["-c", _PROGRAM.format(shift=20 * layout, names=7 * layout, filled=FILLED)]
     python = python_of(program)
     if python is None:
         counted = [_valgrind([program, *options, *run.split()], run, compiled)[1] for run in runs]

@@ -88,8 +88,8 @@ FAULTS = {
     "a read within some time without the lock": (
         "within",
         WITHIN,
-        "    with lock:\n        ready = ch._writers is not None\n",
-        "    if True:\n        ready = ch._writers is not None\n",
+        "    with lock:\n        if ch.isr:\n            ch.drain()\n        ready = ch._writers",
+        "    if True:\n        if ch.isr:\n            ch.drain()\n        ready = ch._writers",
     ),
     "who waits for a channel's end is not told": (
         "closed_is_told_close",
@@ -167,8 +167,9 @@ FAULTS = {
     "select looks and posts in two steps": (
         "select_of_two_writers",
         ALTERNATIVE,
-        "            me = own()\n            if self._limit is not None:\n",
-        "            me = own()\n            lock.release()\n            lock.acquire()\n"
+        "            self._me = me = own()\n            if self._limit is not None:\n",
+        "            self._me = me = own()\n"
+        "            lock.release()\n            lock.acquire()\n"
         "            if self._limit is not None:\n",
     ),
     "fair_select is not fair": (
@@ -310,8 +311,8 @@ FAULTS = {
     "a timeout opens the bolt of one who was granted": (
         "event_with_a_timeout",
         WAITING,
-        "        if self._leave():\n            self.bolt.release()\n",
-        "        self._leave()\n        self.bolt.release()\n",
+        "        if self.leave():\n            self.bolt.release()\n",
+        "        self.leave()\n        self.bolt.release()\n",
     ),
     "an event looks before it locks": (
         "event_set_while_two_wait",
@@ -330,7 +331,7 @@ FAULTS = {
     "a release both hands over and frees": (
         "exclusion_by_lock",
         "uthreading.lock",
-        "                n -= len(granted)\n",
+        "                n -= 1\n",
         "                pass\n",
     ),
     "a write without the lock": (
