@@ -305,7 +305,7 @@ async def test_a_cancel_reaches_at_once_who_waits_far_inside():
 
 
 async def test_an_operation_that_has_not_begun_gives_nothing_back():
-    @csp.process
+    @csp.process  # pyright: ignore
     def is_no_coroutine():
         return 1
 
@@ -316,7 +316,7 @@ async def test_an_operation_that_has_not_begun_gives_nothing_back():
     ch, other = csp.Channel("c"), csp.Channel("o")
 
     async def together():
-        await csp.Parallel(waits(), is_no_coroutine(), ch.read())
+        await csp.Parallel(waits(), is_no_coroutine(), ch.read())  # pyright: ignore
 
     t = asyncio.get_event_loop().create_task(together())
     await until(lambda: other.queue_len() == 1)
