@@ -204,7 +204,7 @@ def test_a_thread_that_can_not_be_had_is_one_sentence(tmp_path, port):
 
 def test_quick_runs_everything():
     # As make run calls it: all libraries on MicroPython.
-    status, output, errors = run("micropython", "main.py", "quick")
+    status, output, errors = run("micropython", "main.py", "quick", limit=900)  # 20 s, alone
     assert status == 0, output + errors
     rows = results(output)
     assert {row["bench"] for row in rows} == {
