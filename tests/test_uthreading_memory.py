@@ -7,7 +7,7 @@ import _thread
 
 import micropython
 import uthreading
-from uthreading import clock, kept
+from uthreading import kept, waiting
 
 from uthreading_support import queued, raises, until
 
@@ -26,25 +26,17 @@ def without_memory(f):
 
 
 class Short(uthreading.Thread):
-    """A thread that has no memory to begin and none to end, or only the latter."""
-
-    begins = True
-
-    def _body(self):
-        if self.begins:
-            return uthreading.Thread._body(self)
-        micropython.heap_lock()
-        try:
-            uthreading.Thread._body(self)
-        finally:
-            micropython.heap_unlock()
+    """A thread that has no memory to end."""
 
     def _ended(self):
-        micropython.heap_lock()
-        try:
-            uthreading.Thread._ended(self)
-        finally:
-            micropython.heap_unlock()
+        assert without_memory(lambda: uthreading.Thread._ended(self)) is None
+
+
+class Shorter(Short):
+    """Nor has it any to begin."""
+
+    def _body(self):
+        raise without_memory(lambda: uthreading.Thread._body(self))
 
 
 def start(f):
@@ -85,8 +77,7 @@ def test_a_thread_that_ends_is_joined():
 
 
 def test_start_returns_though_the_thread_has_no_memory_to_begin():
-    t = Short(target=print)
-    t.begins = False
+    t = Shorter(target=print)
     t.start()
     t.join()
     assert not t.is_alive() and t.ident is None
@@ -107,11 +98,14 @@ def test_a_wait_that_cannot_let_go_of_its_lock_is_not_queued():
 
 
 def test_a_wait_returns_with_its_lock_though_it_cannot_queue_for_it():
-    for lock in (uthreading.RLock(), uthreading.Lock(), _thread.allocate_lock()):
+    sleep_ms = kept.sleep_ms
+    for lock in (uthreading.RLock(), uthreading.Lock()):
         c = uthreading.Condition(lock)
         told = []
+        who = [None, False]  # the thread that waits; whether it asks for the lock again and again
 
-        def waits(c=c, told=told):
+        def waits(c=c, told=told, who=who):
+            who[0] = _thread.get_ident()
             with c:
                 take_back = c._take_back
                 c._take_back = lambda saved: without_memory(lambda: take_back(saved))
@@ -119,11 +113,20 @@ def test_a_wait_returns_with_its_lock_though_it_cannot_queue_for_it():
                 c._take_back = take_back
                 told.append(c._is_owned())
 
+        def sleeps(ms, who=who):
+            if _thread.get_ident() == who[0]:
+                who[1] = True
+            sleep_ms(ms)
+
         t = start(waits)
         until(lambda c=c: queued(c._queue) == 1)
-        with c:
-            c.notify()
-            kept.sleep_ms(30)  # it wants the lock meanwhile
+        kept.sleep_ms = sleeps
+        try:
+            with c:
+                c.notify()
+                until(lambda who=who: who[1])
+        finally:
+            kept.sleep_ms = sleep_ms
         t.join()
         assert told == [True, True]
 
@@ -162,22 +165,22 @@ def test_a_thread_that_was_started_is_not_told_to_be_none():
     assert done == [1]
 
 
-def test_timeouts_leave_a_queue_from_its_midst():
-    it = uthreading.Event()
-    stays = [start(it.wait)]
-    until(lambda: queued(it._queue) == 1)
-    late = []
-    leaves = start(lambda: late.append(it.wait(0.05)))
-    until(lambda: queued(it._queue) == 2 or late)
-    stays.append(start(it.wait))
-    leaves.join()
-    assert late == [False] and clock._armed == []
-    until(lambda: queued(it._queue) == 2)
-    last = start(lambda: late.append(it.wait(0.05)))
-    last.join()
-    assert queued(it._queue) == 2
-    stays.append(start(it.wait))  # behind who has left the end
-    until(lambda: queued(it._queue) == 3)
-    it.set()
-    for t in stays:
-        t.join()
+def test_who_leaves_a_queue_leaves_the_others_in_their_order():
+    for leaves in range(3):
+        q = waiting.Queue()
+        with q.mutex:
+            waiters = [q.enter() for _ in range(3)]
+        assert waiters[leaves].leave() and not waiters[leaves].leave()
+        gone = waiters.pop(leaves)
+        with q.mutex:
+            waiters.append(q.enter())  # behind who was last, or has been
+        assert queued(q) == 3
+        with q.mutex:
+            assert q.grant(0) is None
+            first = q.grant(2)
+        assert first is waiters[0] and first.next is waiters[1] and waiters[1].next is None
+        assert [w.granted() for w in waiters + [gone]] == [True, True, False, False]
+        assert not waiters[0].leave() and queued(q) == 1
+        with q.mutex:
+            assert q.grant_all() is waiters[2] and q.grant_all() is None
+        assert q.first is None and q.last is None
