@@ -68,6 +68,22 @@ def in_two_loops(f):
     renew_loop()
 
 
+def test_what_a_loop_leaves_takes_no_room_for_ever():
+    async def leaves():
+        for _ in range(6):
+            Outcome(sleep_long())
+        await sleep_ms(1)
+
+    for i in range(40):
+        renew_loop()
+        asyncio.run(leaves())
+        if i == 0:
+            room = engine._room
+    assert engine._alive == 6
+    assert engine._room == room
+    renew_loop()
+
+
 # Cancellations that are due
 
 

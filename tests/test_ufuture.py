@@ -84,6 +84,41 @@ def test_an_exception_is_set_once():
         assert fut.cancel() is False
 
 
+def test_who_asks_again_adds_nothing_to_the_exception_s_traceback():
+    if MICROPYTHON:
+        raise SkipTest("nothing takes anything out of a traceback")
+
+    def length(traceback):
+        return 0 if traceback is None else 1 + length(traceback.tb_next)
+
+    for F in FUTURES:
+        for er in (KeyError("new"), raised(KeyError("raised before"))):
+            fut = F()
+            fut.set_exception(er)
+            lengths = []
+            for _ in range(3):
+                with raises(KeyError):
+                    fut.result()
+                lengths.append(length(er.__traceback__))
+            assert lengths[1] == lengths[0] == lengths[2]
+            names = traceback_of(er)
+            assert ("raised" in names) == (er.args == ("raised before",))
+
+
+def raised(er):
+    try:
+        raise er
+    except KeyError:
+        return er
+
+
+def traceback_of(er):
+    """The names of its functions."""
+    import traceback
+
+    return [frame.name for frame in traceback.extract_tb(er.__traceback__)]
+
+
 def test_an_exception_may_be_given_as_its_class():
     for F in FUTURES:
         fut = F()

@@ -8,8 +8,11 @@ from ufuture_support import (
     asyncio,
     raises,
     renew_loop,
+    returns,
     settle,
     sleep_ms,
+    ticks_diff,
+    ticks_ms,
     until,
 )
 
@@ -203,6 +206,22 @@ async def test_the_exception_is_the_first_in_time():
         second.set_result(None)
         with raises(KeyError):
             await t.end()
+
+
+async def test_two_sleeps_are_two_or_refused():
+    for two in (
+        lambda: gather(sleep_ms(20), sleep_ms(1)),
+        lambda: gather(sleep_ms(20), wait_for_ms(sleep_ms(1), 1000)),
+    ):
+        if MICROPYTHON:  # both are asyncio's only one, of which the first time is lost
+            with raises(RuntimeError) as e:
+                two()
+            assert "async def" in str(e.value)
+        else:
+            assert await two() == [None, None]
+    start = ticks_ms()
+    assert await gather(sleep_ms(20), returns(5)) == [None, 5]
+    assert ticks_diff(ticks_ms(), start) >= 19
 
 
 async def test_return_exceptions_puts_each_in_its_place():

@@ -127,7 +127,7 @@ def gather(*aws, return_exceptions=False):
     """
     coros = {}
     for aw in aws:
-        if id(aw) not in coros:
+        if id(aw) not in coros or isinstance(aw, engine.SHARED):
             coros[id(aw)] = engine.as_coroutine(aw)
     return _gather(aws, coros, return_exceptions)
 

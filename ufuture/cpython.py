@@ -25,6 +25,7 @@ _later = {}
 _woken = None
 _watch = None
 _WATCH_S = 0.5
+SHARED = ()  # nothing: each call of asyncio.sleep makes a coroutine of its own
 LONGEST_MS = 1 << 28  # of a wait: as on MicroPython
 
 

@@ -27,6 +27,7 @@ if InvalidStateError is None:  # MicroPython
 class _Base:
     # What MicroPython's handler of exceptions prints of the one it is given the context of.
     coro = None
+    _traceback = None  # on CPython that of the exception when it was set
 
     def __init__(self):
         self._done = False
@@ -47,6 +48,8 @@ class _Base:
         """The result. Raises the exception that was set, CancelledError, or InvalidStateError."""
         exception = self.exception()
         if exception is not None:
+            if not hasattr(engine, "core"):  # CPython's; each raise would add to it
+                exception.with_traceback(self._traceback)
             raise exception
         return self._result
 
@@ -70,6 +73,8 @@ class _Base:
             raise TypeError("an exception is expected")
         if isinstance(exception, StopIteration):
             raise TypeError("a StopIteration would end whoever waits")
+        if not hasattr(engine, "core"):
+            self._traceback = exception.__traceback__
         self._finish(None, exception)
 
     def cancel(self):
