@@ -116,7 +116,10 @@ def _run(name, libraries, values):
 
 
 def _complain(text):
-    print(text, file=sys.stderr)
+    try:
+        print(text, file=sys.stderr)
+    except OSError:  # closed, or on a full disk: the exit status tells all the same
+        pass
 
 
 def _planned(arguments):
@@ -194,7 +197,7 @@ def _program(arguments):
 
 
 if __name__ == "__main__":
-    _on_pc = getattr(config, "ON_PC", False)
+    _on_pc = getattr(config, "ON_PC", sys.platform in ("linux", "darwin", "win32"))
     _status = _program(sys.argv[1:]) if _on_pc else main([])
     # A SystemExit would make a board start main.py again.
     if _status and _on_pc:

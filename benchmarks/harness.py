@@ -67,7 +67,7 @@ def cpus():
 
 def _on_terminal():
     if port() == "cpython":
-        return sys.stdout.isatty()
+        return sys.stdout is not None and sys.stdout.isatty()  # None: it was closed
     if port() != "unix":
         return True         # a board's console
     import os

@@ -83,6 +83,13 @@ def among(key, text, choices):
     return found
 
 
+def _one(key, text, choices):
+    found = among(key, text, choices)
+    if len(found) != 1:
+        raise Usage("{} takes {}, not {!r}".format(key, " or ".join(choices), text))
+    return found[0]
+
+
 def value_of(key, text, run=None):
     """What a key's text means, in a run; raises Usage."""
     if key == "form":
@@ -92,13 +99,13 @@ def value_of(key, text, run=None):
     if key in _NUMBERS or (run, key) == ("workers", "n"):
         return _numbers(key, text)
     if key in _YES_NO:
-        return among(key, text, ("yes", "no"))[0] == "yes"
+        return _one(key, text, ("yes", "no")) == "yes"
     if key in ("idle", "stack"):
         return _number(key, text, 0)
     if key == "at_most" or (run, key) == ("stressed_alt", "threads"):
         return _number(key, text, 2)
     if key == "thesis_queue":
-        return among(key, text, ("list", "deque"))[0]
+        return _one(key, text, ("list", "deque"))
     return _number(key, text)
 
 
