@@ -31,6 +31,11 @@ FOR_MICROPYTHON = {
     'sys.implementation.name == "cpython"': "False",
     'hasattr(engine, "core")': "True",
     'hasattr(_thread, "_local")': "False",
+    'hasattr(sys, "print_exception")': "True",
+    "try:\n    from micropython import const\nexcept ImportError:":
+        "from micropython import const\nif False:",
+    "try:\n    from time import ticks_add, ticks_diff, ticks_ms\nexcept ImportError:":
+        "from time import ticks_add, ticks_diff, ticks_ms\nif False:",
 }
 # And from MicroPython 1.19 on.
 FOR_MPY_6 = {
@@ -39,8 +44,20 @@ FOR_MPY_6 = {
     "_NEVER_REFUSES = sys.implementation.version < (1, 12)": "",
     "_NEVER_REFUSES": "False",
 }
-# And in an image for ESP32s alone.
+# And in an image for ESP32s alone; the MicroPython that reads it is 1.25 or later.
 FOR_ESP32 = {
+    "try:\n    import asyncio\n    from asyncio import core\nexcept ImportError:":
+        "import asyncio\nfrom asyncio import core\nif False:",
+    'implementation.version < (1, 21)': "False",
+    '"state" if hasattr(flag, "state") else "_flag"': '"state"',
+    'not hasattr(core, "TaskQueue") or not hasattr(core.Task(None), "state")': "False",
+    'not hasattr(core, "cur_task")': "False",
+    'not hasattr(_upycsp, "_lazy")': "False",
+    'not hasattr(upycsp, "_lazy")': "False",
+    'not hasattr(uapycsp, "_lazy")': "False",
+    'try:\n    __import__("upycsp")._lazy\nexcept AttributeError:': "if False:",
+    'try:\n    __import__("uapycsp")._lazy\nexcept AttributeError:': "if False:",
+    'try:\n    __import__("ufuture")._lazy\nexcept AttributeError:': "if False:",
     'sys.platform == "esp32"': "True",
     'sys.platform != "esp32"': "False",
     'sys.platform in ("esp32", "linux", "darwin")': "True",
