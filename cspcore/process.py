@@ -216,10 +216,14 @@ class Ring:
             p = newer
 
 
+_MOST = const(8)  # failures that a run keeps: it may never end, as on a device
+
+
 class Failures:
     """Handles of spawned processes that failed and that nobody asked about, first in time first.
 
-    They are linked by `later`, which each has from the start: noting one takes no memory.
+    They are linked by `later`, which each has from the start: noting one takes no memory. The run
+    that is to raise it is in `within`; None where there is but one.
     """
 
     def __init__(self):
@@ -229,11 +233,21 @@ class Failures:
         self.first = self._last = None
 
     def note(self, handle):
+        """False if its run has so many already that this one is to be told at once."""
+        n = _MOST
+        h = self.first
+        while h is not None:
+            if h.within is handle.within:
+                n -= 1
+            h = h.later
+        if not n:
+            return False
         if self.first is None:
             self.first = handle
         else:
             self._last.later = handle
         self._last = handle
+        return True
 
     def forget(self, handle):
         """Somebody has asked now, whether or not it is noted here."""

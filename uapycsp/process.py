@@ -562,13 +562,11 @@ def note_failure(handle, p):
     """A spawned process has ended by an exception, and nobody has asked yet."""
     if isinstance(p.exception(), CancelledError):
         return
-    if _root is None:
+    if _root is None or not failures.note(handle):
         try:
             engine.report(p.task, p.exception())
         except MemoryError:
             pass
-        return
-    failures.note(handle)
 
 
 def run(*processes, clock=None):

@@ -56,6 +56,7 @@ class Spawn(Awaitable):
     """
 
     guards = None  # a chain: see uapycsp.guards.Ended
+    within = None  # as cspcore.process.Failures asks: one run at a time
 
     def __init__(self, p):
         self._waiting = None  # a chain of Joins, who came last first

@@ -673,8 +673,8 @@ class Spawn:
             o.on = None
             o = o.next
         if er is not None and not self._asked and p._me is not None:
-            if isinstance(live(self.within), Parallel):
-                _failures.note(self)
+            self.within = live(self.within)
+            if isinstance(self.within, Parallel) and _failures.note(self):
                 return chain
             self._untold = True
         self.within = None

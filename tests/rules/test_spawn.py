@@ -10,6 +10,7 @@ from rules_support import (
     LIB,
     MICROPYTHON,
     POISONED,
+    THREADS,
     Log,
     give,
     idle,
@@ -208,6 +209,115 @@ async def asks_for_some(asked):
 @csp.process
 async def breaks_as(text):
     raise Broken(text)
+
+
+# A run keeps so many failures that nobody asked for; what comes then is told at once.
+KEPT = 8
+
+
+class telling:
+    """Meanwhile the texts of exceptions that are told at once go into a Log."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def __enter__(self):
+        if THREADS:
+            import uthreading
+
+            self.before = uthreading.excepthook
+            uthreading.excepthook = lambda args: self.log.add(str(args.exc_value))
+        else:
+            self.set(lambda loop, context: self.log.add(str(context["exception"])))
+
+    def __exit__(self, *args):
+        if THREADS:
+            import uthreading
+
+            uthreading.excepthook = self.before
+        else:
+            self.set(None)
+
+    @staticmethod
+    def set(handler):
+        from ufuture.loop import engine
+
+        engine.asyncio.get_event_loop().set_exception_handler(handler)
+
+
+def test_a_run_that_does_not_end_tells_its_failures():
+    log, sizes = Log(), []
+    with raises(Broken) as e:
+        csp.run(fails_often(log, sizes))
+    assert str(e.value) == "0"
+    assert log.items() == [str(n) for n in range(KEPT, 160)]
+    growths = [sizes[i + 1] - sizes[i] for i in range(3)]
+    assert min(growths) < (10000 if MICROPYTHON else 200), sizes
+
+
+@csp.process
+async def fails_often(log, sizes):
+    with telling(log):
+        for n in range(160):
+            h = csp.Spawn(breaks_as(str(n)))
+            await until(h.done)
+            await until(lambda: log.count() == max(n + 1 - KEPT, 0))
+            h = None
+            if n % 40 == 39:
+                gc.collect()
+                sizes.append(gc.mem_alloc() if MICROPYTHON else sys.getallocatedblocks())
+
+
+def test_a_failure_that_was_told_can_be_asked_for():
+    log = Log()
+    with raises(Broken) as e:
+        csp.run(asks_for_all(log))
+    assert str(e.value) == "1"
+    assert log.items() == [str(n) for n in range(KEPT, KEPT + 2)]
+
+
+@csp.process
+async def asks_for_all(log):
+    with telling(log):
+        handles = []
+        for n in range(KEPT + 2):
+            h = csp.Spawn(breaks_as(str(n)))
+            await until(h.done)
+            handles.append(h)
+        await until(lambda: log.count() == 2)
+        for i in (KEPT, 0):
+            with raises(Broken):
+                await join(handles[i])
+        await until(csp.Spawn(breaks_as("there is room again")).done)
+        await settle()
+
+
+def test_a_run_in_a_run_keeps_its_own_failures():
+    if not THREADS:
+        skip("one run at a time")
+    log = Log()
+    with raises(Broken) as e:
+        csp.run(runs_in_a_run(log))
+    assert str(e.value) == "0"
+    assert log.items() == [str(KEPT), "raised inside"]
+
+
+@csp.process
+async def runs_in_a_run(log):
+    with telling(log):
+        for n in range(KEPT + 1):
+            await until(csp.Spawn(breaks_as(str(n))).done)
+        await until(lambda: log.count() == 1)
+        try:
+            csp.run(fails_inside())
+        except Broken as er:
+            log.add("raised " + str(er))
+
+
+@csp.process
+async def fails_inside():
+    await until(csp.Spawn(breaks_as("inside")).done)
+    await settle()
 
 
 def test_a_cancelled_process_nobody_asked_for_takes_no_memory():
