@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import threading
 
 import pytest
 
@@ -67,6 +68,59 @@ def test_poison_ends_it_while_the_input_is_open(interpreter, library):
         p.stdin.flush()
         assert p.wait(60) == 0
         assert p.stdout.read().splitlines() == ["b'one\\n'", "end"]
+
+
+@with_each
+def test_the_return_key_of_a_terminal_ends_a_line(library):
+    with start("micropython", library, 100) as p:
+        text, _ = p.communicate("one\rtwo\r\nthree\n\rfour\r", timeout=60)
+    lines = ["b'one\\n'", "b'two\\n'", "b'three\\n'", "b'\\n'", "b'four\\n'", "end"]
+    assert text.splitlines() == lines
+
+
+BEATS = """
+@csp.process
+async def beats(stop):
+    every = csp.Every(10)
+    beat = csp.Alternative(stop, every)
+    while (await beat.select())[0] is every:
+        print("beat")
+
+@csp.process
+async def hears(lines, stop):
+    print(repr(await lines()))
+    lines.poison()
+    await stop(None)
+
+ch, stop = csp.Channel("lines"), csp.Channel("stop")
+csp.run(csp.adapters.StdinLines(ch.write), hears(ch.read, stop.write), beats(stop.read))
+"""
+
+
+@anywhere
+@with_each
+def test_others_go_on_while_a_line_is_typed(interpreter, library):
+    text = BEATS if library != "upycsp" else BEATS.replace("async ", "").replace("await ", "")
+    command = interpreters.command(interpreter)
+    if command is None:
+        pytest.skip("no MicroPython")
+    with subprocess.Popen(
+        [*command, "-c", "import {} as csp\n".format(library) + text],
+        cwd=interpreters.ROOT, env=interpreters.environment(), text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as p:
+        hang = threading.Timer(60, p.kill)
+        hang.start()
+        try:
+            for typed, beats in ("", 1), ("o", 50), ("n", 50):
+                p.stdin.write(typed)
+                p.stdin.flush()
+                for _ in range(beats):
+                    assert p.stdout.readline() == "beat\n"
+            text, _ = p.communicate("e\n")
+        finally:
+            hang.cancel()
+    assert text.replace("beat\n", "") == "b'one\\n'\n"
 
 
 @anywhere

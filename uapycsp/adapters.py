@@ -10,18 +10,21 @@ cancelled then: a cancellation ends whatever asyncio waits for.
 import sys
 
 from ufuture.loop import engine
+from ufuture.timeout import wait_for_ms
 from cspcore.errors import PoisonException
 from cspcore.isr import Ring
-from uapycsp import Alternative, Channel, Closed, Every, Parallel, Spawn, process
+from uapycsp import Alternative, Channel, Closed, Every, Spawn, process
 
 asyncio = engine.asyncio
 CancelledError = engine.CancelledError
+TimeoutError = engine.TimeoutError
+_LINGER_MS = 2000  # how long a client that is hung up may take what was written
 
 
 @process
-async def _watch(closed, work):
+async def _watch(closed, end):
     await closed()
-    work.cancel()
+    end()
 
 
 async def _while_open(cout, work):
@@ -29,7 +32,7 @@ async def _while_open(cout, work):
     closed = Closed(cout)
     work = watch = Spawn(work())
     try:
-        watch = Spawn(_watch(closed, work))
+        watch = Spawn(_watch(closed, work.cancel))
         await work
     except CancelledError:
         if not watch.done():
@@ -160,12 +163,45 @@ async def ToStream(cin, stream):
         cin.poison()
 
 
+class _Console:
+    # MicroPython's standard input. Its own `readline` would stop the loop from the first byte of a
+    # line to the last one; and the return key of a terminal brings a return, not a newline.
+
+    def __init__(self, stdin):
+        from select import POLLIN, poll
+
+        self._stdin = stdin
+        self._stream = engine.of_asyncio("StreamReader")(stdin)
+        self._poll = poll()
+        self._poll.register(stdin, POLLIN)
+        self._last = b""
+
+    async def readline(self):
+        line = b""
+        while True:
+            # What is there already, but not without end: others are served, too.
+            if len(line) & 63 and self._poll.poll(0):
+                c = self._stdin.read(1)
+            else:
+                c = await self._stream.read(1)
+            last = self._last
+            self._last = c
+            if c == b"\n" and last == b"\r":
+                continue
+            if c in b"\r\n":  # or at the end
+                return line + b"\n" if c else line
+            line += c
+
+
 @process
 async def StdinLines(cout):
-    """Writes the lines of the standard input, bytes; poisons cout at its end."""
+    """Writes the lines of the standard input, bytes; poisons cout at its end.
+
+    Where a terminal hands on a return, with or without a newline, that is a newline.
+    """
     stdin = getattr(sys.stdin, "buffer", sys.stdin)
     if hasattr(engine, "core"):
-        await FromStream(engine.of_asyncio("StreamReader")(stdin), cout)
+        await FromStream(_Console(stdin), cout)
         return
     stream, end = await engine.reader(stdin)
     try:
@@ -179,7 +215,8 @@ async def LineServer(host, port, cout, backlog=5):
     """Listens, and writes a pair (cin, cout) for each connection: its lines, and what to answer.
 
     Lines are bytes with their newline. cin ends with the connection. Who poisons both ends hangs
-    up. When the server's own channel ends it listens no more; connections go on.
+    up, after two seconds if the client does not take what was written before. When the server's
+    own channel ends it listens no more; connections go on.
     """
 
     async def connected(reader, writer):
@@ -191,20 +228,33 @@ async def LineServer(host, port, cout, backlog=5):
             lines.poison()
             answers.poison()
 
+    closed = Closed(cout)
     server = await engine.of_asyncio("start_server")(connected, host, port, backlog=backlog)
     try:
-        await Closed(cout)()
+        if hasattr(engine, "core"):
+            watch = Spawn(_watch(closed, server.close))
+            try:
+                await server.wait_closed()  # or for what its task dies of: there may be no memory
+            finally:
+                watch.cancel()
+        else:
+            await closed()  # from 3.12 on wait_closed waits for connections, too
     finally:
         server.close()
-        if hasattr(engine, "core"):  # CPython's has closed; from 3.12 it waits for connections
-            await server.wait_closed()
 
 
 @process
 async def _connection(reader, writer, cout, cin):
+    writes = Spawn(ToStream(cin, writer))
     try:
-        await Parallel(FromStream(reader, cout), ToStream(cin, writer))
+        await FromStream(reader, cout)
+        await Closed(cin.channel().write)()
+        await wait_for_ms(writes, _LINGER_MS)
+    except TimeoutError:
+        if not hasattr(engine, "core"):  # CPython's would wait for the client once more
+            writer.transport.abort()
     finally:
+        writes.cancel()
         writer.close()
         try:
             await writer.wait_closed()

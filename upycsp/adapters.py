@@ -11,7 +11,7 @@ import sys
 from upycsp import process  # first, for it takes the most room to be compiled
 from upycsp import Alternative, Channel, Closed, Every, Spawn
 from upycsp.isr import InterruptChannel
-from upycsp.streams import check, copy_from, end_of, serve, write_all
+from upycsp.streams import Console, check, copy_from, end_of, serve, write_all
 
 
 def build(process, Channel, plain):
@@ -62,8 +62,10 @@ def build(process, Channel, plain):
 
     @process
     def StdinLines(cout):
-        """Writes the lines of the standard input, bytes; poisons cout at its end."""
-        copy_from(getattr(sys.stdin, "buffer", sys.stdin), cout, plain(cout), None)
+        """Writes the lines of the standard input, bytes; poisons cout at its end; see uapycsp."""
+        stdin = getattr(sys.stdin, "buffer", sys.stdin)
+        console = Console() if sys.implementation.name == "micropython" else None
+        copy_from(stdin, cout, plain(cout), None, console)
 
     @process
     def LineServer(host, port, cout, backlog=5):

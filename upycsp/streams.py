@@ -35,19 +35,34 @@ def end_of(cout):
     return lambda: end._writers is not None
 
 
-def copy_from(stream, cout, write, n):
-    """Write lines, or with n what there is, until the stream or the channel ends; poison that."""
+class Console:
+    """Makes newlines of the returns, with or without a newline, that a terminal hands on."""
+
+    _last = b""
+
+    def __call__(self, data):
+        if self._last == b"\r" and data[:1] == b"\n":
+            data = data[1:]
+        self._last = data[-1:]
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def copy_from(stream, cout, write, n, change=None):
+    """Write lines, or with n what there is, until the stream or the channel ends; poison that.
+
+    change: makes of what is read what is split into lines.
+    """
     has_ended = end_of(cout)
     check(stream)
     try:
-        for data in _pieces(stream, n, has_ended):
+        for data in _pieces(stream, n, has_ended, change):
             write(data)
     except OSError:
         pass
     cout.poison()
 
 
-def _pieces(stream, n, has_ended):
+def _pieces(stream, n, has_ended, change):
     # Lines, or with n what there is: until the stream ends, or has_ended().
     ready = None if _is_file(stream) else _poller(stream)
     if ready is not None:
@@ -73,6 +88,8 @@ def _pieces(stream, n, has_ended):
         elif n is not None:
             yield data
         else:
+            if change is not None:
+                data = change(data)
             at = 0
             while True:
                 after = data.find(b"\n", at) + 1

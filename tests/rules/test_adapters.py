@@ -5,6 +5,7 @@ Streams are the libraries' own: test_adapter_streams.py, and tests/test_adapters
 
 import _thread
 import socket
+import sys
 
 import csp
 
@@ -427,6 +428,18 @@ def connected(address):
             block_ms(5)
 
 
+async def connecting(address):
+    """connected(address), in the thread that has to listen first."""
+    while True:
+        s = socket.socket()
+        try:
+            s.connect(socket.getaddrinfo(*address)[0][-1])
+            return s
+        except OSError:
+            s.close()
+            await sleep_ms(5)
+
+
 def line_of(s):
     line = b""
     while not line.endswith(b"\n"):
@@ -569,3 +582,89 @@ async def test_bad_use_of_an_adapter_is_told():
     ):
         with raises(ValueError, TypeError):
             await par(make())
+
+
+@csp.process
+async def answers_without_end(cout, log):
+    try:
+        while True:
+            await cout.within(200, b"x" * 20000)
+    except csp.TimeoutError:
+        log.add("the client takes nothing")
+
+
+async def test_a_client_that_takes_nothing_is_hung_up():
+    if THREADS:
+        skip("a thread in a write can't be ended")
+    linger, adapters._LINGER_MS = adapters._LINGER_MS, 50
+    address = new_address()
+    ch = csp.Channel("connections")
+    h = csp.Spawn(adapters.LineServer(*address, ch.write))
+    s = await connecting(address)
+    lines, answers = await ch.read()
+    log = Log()
+    await answers_without_end(answers, log)
+    assert log.count() == 1
+    writer = csp.Closed(answers)
+    lines.poison()
+    answers.poison()
+    await writer()
+    ended = Log()
+
+    def reads():
+        s.settimeout(60)
+        try:
+            while s.recv(65536):
+                pass
+        except OSError:
+            pass
+        ended.add(True)
+
+    await until(lambda: not running("ToStream") and not running("_connection"))
+    _thread.start_new_thread(reads, ())
+    await until(lambda: ended.count())
+    s.close()
+    adapters._LINGER_MS = linger
+    ch.poison()
+    await join(h)
+
+
+def running(name):
+    """Whether a process of that name has not ended (uapycsp)."""
+    return name in [p.name for p in sys.modules["uapycsp.process"].alive.each()]
+
+
+async def test_a_server_that_can_not_listen_any_more_fails():
+    if THREADS or not MICROPYTHON:
+        skip("asyncio's server is not used, or tries again")
+    from ufuture.loop import engine
+
+    IOQueue = engine.core.IOQueue
+    listening = []
+
+    def queue_read(self, s):
+        if listening and s is listening[0]:
+            raise MemoryError("none for who listens")
+        listening.append(s)
+        return usual(self, s)
+
+    address = new_address()
+    ch = csp.Channel("connections")
+    h = csp.Spawn(adapters.LineServer(*address, ch.write))
+    usual, IOQueue.queue_read = IOQueue.queue_read, queue_read
+    try:
+        await until(lambda: listening)
+        s = connected(address)
+        with raises(MemoryError):
+            await join(h)
+    finally:
+        IOQueue.queue_read = usual
+    assert ch.poisoned
+    s.close()
+    again = new_address()
+    ch = csp.Channel("connections")
+    h = csp.Spawn(adapters.LineServer(*again, ch.write))
+    (await connecting(again)).close()
+    await ch.read()
+    ch.poison()
+    await join(h)
