@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import threading
 import time
@@ -202,6 +203,33 @@ async def test_the_watch_waits_for_timers_that_are_still_to_come_and_not_for_oth
     engine.set_watch(look)
     await place.wait()
     engine.set_watch(None)
+
+
+async def test_the_watch_does_not_look_in_a_turn_in_which_a_time_limit_ends():
+    place = Place()
+    looks = []
+    engine.set_watch(lambda: looks.append(True))
+    asyncio.get_running_loop().call_later(engine._WATCH_S, place.wake)
+    time.sleep(engine._WATCH_S + 0.1)  # now both are due, the look before the limit
+    await place.wait()
+    engine.set_watch(None)
+    assert not looks
+
+
+async def test_the_watch_waits_for_what_the_loop_calls_at_a_signal():
+    loop = asyncio.get_running_loop()
+    looks = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        place = Place()
+        loop.add_signal_handler(number, place.wake)
+        engine.set_watch(lambda: looks.append(True))
+        timer = threading.Timer(2.4 * engine._WATCH_S, os.kill, (os.getpid(), number))
+        timer.start()
+        await place.wait()
+        engine.set_watch(None)
+        loop.remove_signal_handler(number)
+        timer.join()
+    assert not looks
 
 
 class Shared(Place):
@@ -496,6 +524,80 @@ def test_a_handler_of_the_user_s_own_is_called_once_by_the_loop():
         del calls[:]
         engine.run(interrupted_late())
         assert calls == [(signal.SIGINT, None)]
+
+
+def test_a_handler_of_the_user_s_own_is_called_at_each_signal():
+    calls = []
+
+    async def interrupted():
+        for n in (1, 2, 3):
+            signal.raise_signal(signal.SIGINT)
+            assert len(calls) == n - 1
+            await until(lambda: len(calls) == n)
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # who does not wait for long may be told at once
+        assert len(calls) == 4
+        await until(lambda: len(calls) == 5)
+        return "goes on"
+
+    with handled_by(lambda number, frame: calls.append(number)):
+        assert engine.run(interrupted()) == "goes on"
+    assert len(calls) == 5
+
+
+class Stop(Exception):
+    pass
+
+
+def test_what_a_handler_of_the_user_s_own_raises_ends_the_run():
+    events = []
+
+    def own(number, frame):
+        raise Stop
+
+    async def interrupted():
+        signal.raise_signal(signal.SIGINT)
+        try:
+            await sleep_long()
+        except CancelledError:
+            events.append("cancelled")
+            raise
+
+    async def withstands():
+        try:
+            await interrupted()
+        except CancelledError:
+            return 5
+
+    for main in (interrupted, withstands):
+        with handled_by(own):
+            with raises(Stop):
+                engine.run(main())
+    assert events == ["cancelled", "cancelled"]
+    assert engine.run(returns(5)) == 5
+
+
+def test_a_handler_that_was_set_in_a_run_stays():
+    def own(number, frame):
+        pass
+
+    def later(number, frame):
+        pass
+
+    async def sets():
+        signal.signal(signal.SIGINT, later)
+
+    async def lends():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, own, 0, 0)
+
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        engine.run(lends())
+        assert signal.getsignal(signal.SIGINT) is own
+        engine.run(sets())
+        assert signal.getsignal(signal.SIGINT) is later
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_that_is_to_be_ignored_is():

@@ -278,6 +278,11 @@ def waits_on(owned):
     return _waits(owned.task)
 
 
+def is_foreign():
+    """Whether the running task was not started by `start`."""
+    return not hasattr(asyncio.current_task(), "csp_owned")
+
+
 def is_lost(owned):
     """Whether an owned task is in no queue: asyncio itself sees to that here."""
     return False
@@ -380,18 +385,21 @@ _loop = None  # that of the last run
 _new_loop = None  # what makes the loop of a run, if it is not asyncio's usual one
 
 
+_PYTHONS = signal.default_int_handler
+
+
 class _Interrupts:
     # A handler runs between any two instructions of the main thread. What asyncio's does, to
-    # cancel the main task, or Python's own, to raise, would come in the middle of a change of a
-    # queue: here it waits for the loop, unless Ctrl-C comes once more. An interrupt before the
-    # main task began, or after its end, is none less.
+    # cancel the main task, or Python's own, or one of the program's, to raise, would come in the
+    # middle of a change of a queue: here it waits for the loop, unless Ctrl-C comes once more. An
+    # interrupt before the main task began, or after its end, is none less.
 
     def __init__(self):
         self.usual = signal.getsignal(signal.SIGINT)
         in_main = threading.current_thread() is threading.main_thread()
         self.handles = in_main and callable(self.usual)
         self.asked = self.told = False
-        self.loop = self.task = None
+        self.loop = self.task = self.error = None
 
     def __enter__(self):
         if self.handles:
@@ -399,18 +407,24 @@ class _Interrupts:
         return self
 
     def __exit__(self, kind, exception, traceback):
-        if self.handles:
+        # Another one was set meanwhile; or was taken out of the loop, for which that sets Python's.
+        if self.handles and signal.getsignal(signal.SIGINT) in (self._ask, _PYTHONS):
             signal.signal(signal.SIGINT, self.usual)
         if self.asked and not self.told:
             self._do_as_usual()
 
     def run(self, runner, coro):
+        value = None
         try:
-            return runner.run(self._main(coro))
+            value = runner.run(self._main(coro))
         except CancelledError:
             if self.told:
                 raise KeyboardInterrupt from None
-            raise
+            if self.error is None:
+                raise
+        if self.error is not None:
+            raise self.error
+        return value
 
     async def _main(self, coro):
         global _loop
@@ -426,7 +440,8 @@ class _Interrupts:
 
     def _ask(self, number, frame):
         if self.asked:
-            raise KeyboardInterrupt
+            self._do_as_usual()
+            return
         self.asked = True
         if self.loop is not None:
             self.loop.call_soon_threadsafe(self._tell)
@@ -434,11 +449,16 @@ class _Interrupts:
     def _tell(self):
         if self.told or self.task.done():
             return
-        self.told = True
-        if self.usual is signal.default_int_handler:
+        if self.usual is _PYTHONS:
+            self.told = True
             self.task.cancel()
-        else:
+            return
+        self.asked = False
+        try:
             self._do_as_usual()
+        except Exception as er:  # which a callback of the loop would only log
+            self.error = er
+            self.task.cancel()
 
     def _do_as_usual(self):
         self.usual(signal.SIGINT, None)
@@ -591,10 +611,12 @@ def _inside(task):
 def _calls(loop):
     # Whether a callback of no task may come: of a time limit, of a server. Only asyncio's own
     # loops tell, and these by private names.
+    if getattr(loop, "_ready", ()):  # what is due in this very turn has left `_scheduled`
+        return True
     for timer in getattr(loop, "_scheduled", ()):
         if not timer.cancelled() and timer._callback is not _look:
             return True
-    if any(n != signal.SIGINT for n in getattr(loop, "_signal_handlers", ())):
+    if getattr(loop, "_signal_handlers", ()):
         return True
     files = _files(loop).values()
     return any(_acts(loop, h._callback) for key in files for h in key.data if h is not None)
