@@ -378,7 +378,7 @@ async def test_what_one_parallel_has_read_is_not_given_back_to_where_others_read
 
 async def test_a_process_that_has_ended_keeps_nothing_else_alive():
     ch = Channel("c")
-    p = reads(ch.read)
+    p = reads(cin=ch.read)
     h = Spawn(p)
     await until(lambda: ch.queue_len() == 1)
     others = [Spawn(reads(ch.read)) for _ in range(2)]  # which makes it the head of a queue

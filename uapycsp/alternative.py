@@ -28,6 +28,7 @@ class Alternative(Composed, engine.Parked, Choice):
                 if not isinstance(g, (Skip, Timer)):
                     self._asks = 1
             elif o.channel.external:
+                self.outside = True
                 self.refuse_threads(o.channel)
         self._limit = None  # None or (ms, guard): the Timer that is due first
         self._busy = False
@@ -51,7 +52,7 @@ class Alternative(Composed, engine.Parked, Choice):
             self._asks -= 2
             yield turn()
         if self._asks:
-            engine.listen()
+            self._hear()
         if self._busy:
             raise RuntimeError("an alternative is used by one process at a time")
         if ready is not None:
@@ -109,6 +110,12 @@ class Alternative(Composed, engine.Parked, Choice):
         return self.guards[i], v  # one block, as the tuple in channel.ReadEnd
 
     pri_select = select
+
+    def _hear(self):
+        # Others may call schedule, be it for a task that is no process: there is no deadlock then.
+        engine.listen()
+        if engine.is_foreign():
+            Composed.hearing = [alt for alt in Composed.hearing if alt.waits] + [self]
 
     def fair_select(self, ready=None):
         """As select, but a ready guard is passed over at most once per other guard."""

@@ -137,6 +137,8 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         if self._args is None:
             self._f = None
         self._args = self._older = self._newer = None
+        if self._kwargs is not None:
+            self._kwargs = None
         if self.channel is not None:
             self.channel = None
         if self.prev is not None:
@@ -592,6 +594,7 @@ def run(*processes, clock=None):
     _deadlock = None
     _root = group
     Composed.unwaited = 0
+    Composed.hearing = []
     try:
         results = runs(_main(group, look), lambda: _abandon(group))
     finally:

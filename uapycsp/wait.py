@@ -88,6 +88,7 @@ class Composed:
     # with more names of its own process.py takes 2 % more instructions to spawn a process.
     unwaited = 0
     turn = staticmethod(turn)
+    hearing = []  # Alternatives with a guard of a user's, of tasks that are no processes
 
     def rest(self):
         """`yield x.rest()` waits until x.party() is woken."""
@@ -126,6 +127,8 @@ def wait_in_queue(end, value):
     o = wait = engine.names["me"]
     if o is None:
         o = Offer(ch, end.op)
+        if ch.external:
+            o.outside = True
     else:
         o.channel = ch
         o.op = end.op

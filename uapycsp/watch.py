@@ -6,7 +6,7 @@ from ufuture.loop import engine
 from cspcore.channel import MARKER, POISON, READ, TAKEN, WAITING, Offer, end_before, in_order
 from cspcore.choice import Choice
 from cspcore.names import UNTOLD, report
-from uapycsp.wait import Join, Waiting, wake_chain
+from uapycsp.wait import Composed, Join, Waiting, wake_chain
 
 # The package has a function of this name. To import from the file would bind that to the file, in
 # MicroPython 1.20 each time.
@@ -162,6 +162,9 @@ def _end(parked, chain):
 
 
 def _threads_run():
+    for alt in Composed.hearing:
+        if alt.waits and alt.hears_others():
+            return True
     bridged = sys.modules.get("uapycsp.bridged")
     if bridged is not None and (bridged.bell.waiting or bridged.bell.wishes):
         return True  # be it a task that is no process

@@ -695,6 +695,11 @@ def waits_on(owned):
     return data if isinstance(data, Parked) else None
 
 
+def is_foreign():
+    """Whether the running task was not started by `start`."""
+    return not isinstance(core.cur_task.state, Owned)
+
+
 def is_lost(owned):
     """Whether an owned task is in no queue, when there is nothing in asyncio's; not for Parked."""
     return _task_of(owned).data is None

@@ -19,6 +19,7 @@ from rules_support import (
     listen,
     new_address,
     par,
+    raises,
     skip,
     sleep_ms,
     take,
@@ -243,6 +244,84 @@ async def writes_late(ch):
     await sleep_ms(PAUSE_MS // 2)
     block_ms(PAUSE_MS // 2)
     await ch.write("foreign")
+
+
+def test_a_foreign_task_may_wait_for_a_user_s_guard():
+    if LIB != "uapycsp":
+        skip("tasks are uapycsp's")
+    for others in ([], [csp.Channel("never").read]):
+        assert csp.run(reads_from_task_with(lambda: chosen(others + [Late()]))) == "scheduled"
+
+
+@csp.process
+async def reads_from_task_with(source):
+    a = csp.Channel("a")
+
+    async def foreign():
+        await a.write(await source())
+
+    task = asyncio.create_task(foreign())
+    v = await a.read()
+    await task
+    return v
+
+
+async def chosen(guards):
+    return (await csp.Alternative(*guards).select())[1]
+
+
+def test_when_its_guard_has_been_scheduled_it_is_in_doubt_no_more():
+    if LIB != "uapycsp":
+        skip("tasks are uapycsp's")
+    with raises(csp.DeadlockError):
+        csp.run(reads_from_task_with(lambda: chosen_and_read([Late()])))
+
+
+async def chosen_and_read(guards):
+    await chosen(guards)
+    return await csp.Channel("never").read()
+
+
+def test_a_foreign_task_may_wait_for_an_external_channel():
+    if LIB != "uapycsp" or MICROPYTHON:
+        skip("tasks of uapycsp that another thread starts are CPython's")
+    for choose in (False, True):
+        assert csp.run(reads_from_task_with(lambda: from_outside(choose))) == "outside"
+
+
+async def from_outside(choose):
+    outside = csp.Channel("outside", external=True)
+    loop = asyncio.get_running_loop()
+
+    def later():
+        block_ms(PAUSE_MS)
+        asyncio.run_coroutine_threadsafe(written(outside), loop)
+
+    _thread.start_new_thread(later, ())
+    return await (chosen([outside.read]) if choose else outside.read())
+
+
+async def written(ch):
+    await ch.write("outside")
+
+
+def test_who_polls_with_a_time_limit_is_in_no_deadlock():
+    if LIB != "uapycsp":
+        skip("it is ufuture's")
+    assert csp.run(polls(csp.Channel("a").read)) == "over"
+
+
+@csp.process
+async def polls(cin):
+    from ufuture import wait_for_ms
+
+    start = ticks_ms()
+    while ticks_diff(ticks_ms(), start) < 2 * PAUSE_MS:
+        try:
+            await wait_for_ms(cin(), 2)
+        except csp.TimeoutError:
+            pass
+    return "over"
 
 
 def test_a_foreign_task_that_waits_for_an_event_is_in_doubt():
