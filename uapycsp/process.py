@@ -136,13 +136,9 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         # names it.
         if self._args is None:
             self._f = None
-        self._args = self._older = self._newer = None
+        self._args = self._older = self._newer = self.channel = self.prev = None
         if self._kwargs is not None:
             self._kwargs = None
-        if self.channel is not None:
-            self.channel = None
-        if self.prev is not None:
-            self.prev = None
         group.member_ended(self)
         self.task = None
         if older is newer is alive and _all_ended is not None:

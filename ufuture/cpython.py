@@ -407,7 +407,7 @@ class _Interrupts:
         return self
 
     def __exit__(self, kind, exception, traceback):
-        # Another one was set meanwhile; or was taken out of the loop, for which that sets Python's.
+        # Not what was set meanwhile; but who takes one out of the loop sets Python's.
         if self.handles and signal.getsignal(signal.SIGINT) in (self._ask, _PYTHONS):
             signal.signal(signal.SIGINT, self.usual)
         if self.asked and not self.told:
