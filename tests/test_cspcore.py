@@ -973,7 +973,7 @@ def named(f):
 
 
 class Handle:
-    later = None
+    later = within = None
 
 
 def noted(failures):

@@ -48,6 +48,8 @@ GUARDED = {
     "socketpair": "on a PC",
     "get_running_loop": "CPython's asyncio",
     "cpython": "the engine for CPython",
+    "transport": "of a stream of CPython's asyncio",
+    "with_traceback": "of CPython's exceptions",
     "VirtualTime": "the engine for CPython has it",
     "exc_value": "a field of our own tuple",
     "_lazy": "asked of our own modules",

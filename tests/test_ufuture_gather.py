@@ -209,16 +209,21 @@ async def test_the_exception_is_the_first_in_time():
 
 
 async def test_two_sleeps_are_two_or_refused():
-    for two in (
-        lambda: gather(sleep_ms(20), sleep_ms(1)),
-        lambda: gather(sleep_ms(20), wait_for_ms(sleep_ms(1), 1000)),
-    ):
+    for limited in (False, True):
+        first = sleep_ms(20)
+        try:
+            second = sleep_ms(1)
+        except AssertionError:  # an asyncio that was compiled with its own check
+            first.state = None
+            break
+        if limited:
+            second = wait_for_ms(second, 1000)
         if MICROPYTHON:  # both are asyncio's only one, of which the first time is lost
             with raises(RuntimeError) as e:
-                two()
+                gather(first, second)
             assert "async def" in str(e.value)
         else:
-            assert await two() == [None, None]
+            assert await gather(first, second) == [None, None]
     start = ticks_ms()
     assert await gather(sleep_ms(20), returns(5)) == [None, 5]
     assert ticks_diff(ticks_ms(), start) >= 19

@@ -48,7 +48,7 @@ FOR_MPY_6 = {
 FOR_ESP32 = {
     "try:\n    import asyncio\n    from asyncio import core\nexcept ImportError:":
         "import asyncio\nfrom asyncio import core\nif False:",
-    'implementation.version < (1, 21)': "False",
+    'sys.implementation.version < (1, 21)': "False",
     '"state" if hasattr(flag, "state") else "_flag"': '"state"',
     'not hasattr(core, "TaskQueue") or not hasattr(core.Task(None), "state")': "False",
     'not hasattr(core, "cur_task")': "False",

@@ -28,7 +28,6 @@ class Alternative(Composed, engine.Parked, Choice):
                 if not isinstance(g, (Skip, Timer)):
                     self._asks = 1
             elif o.channel.external:
-                self.outside = True
                 self.refuse_threads(o.channel)
         self._limit = None  # None or (ms, guard): the Timer that is due first
         self._busy = False
@@ -114,7 +113,7 @@ class Alternative(Composed, engine.Parked, Choice):
     def _hear(self):
         # Others may call schedule, be it for a task that is no process: there is no deadlock then.
         engine.listen()
-        if engine.is_foreign():
+        if hasattr(engine, "core") and engine.is_foreign():
             Composed.hearing = [alt for alt in Composed.hearing if alt.waits] + [self]
 
     def fair_select(self, ready=None):

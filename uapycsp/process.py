@@ -590,7 +590,7 @@ def run(*processes, clock=None):
     _deadlock = None
     _root = group
     Composed.unwaited = 0
-    Composed.hearing = []
+    Composed.hearing = ()
     try:
         results = runs(_main(group, look), lambda: _abandon(group))
     finally:

@@ -1,6 +1,6 @@
 """How the offers of this library wait: on ufuture's engine."""
 
-from sys import implementation
+import sys
 
 from ufuture.loop import engine
 from cspcore.channel import GIVEN, MARKER, POISON, READ, TAKEN, WAITING, WRITE
@@ -8,7 +8,7 @@ from cspcore.channel import Offer as BaseOffer
 
 CancelledError = engine.CancelledError
 
-if implementation.version < (1, 21):  # MicroPython's
+if sys.implementation.version < (1, 21):  # MicroPython's
     from cspcore.older import looping, next_of  # noqa: F401
 else:
 
@@ -88,7 +88,7 @@ class Composed:
     # with more names of its own process.py takes 2 % more instructions to spawn a process.
     unwaited = 0
     turn = staticmethod(turn)
-    hearing = []  # Alternatives with a guard of a user's, of tasks that are no processes
+    hearing = ()  # MicroPython: Alternatives with a user's guard, of tasks that are no processes
 
     def rest(self):
         """`yield x.rest()` waits until x.party() is woken."""
@@ -104,6 +104,13 @@ class Composed:
     def party(self):
         """Whom to wake."""
         return self._me
+
+    if not hasattr(engine, "core"):
+
+        @property
+        def outside(self):
+            """CPython's engine asks it of what any task waits on: whether others may end that."""
+            return sys.modules["uapycsp.watch"].may_go_on(self)
 
     @staticmethod
     def refuse_threads(channel):

@@ -90,6 +90,11 @@ def _is_lost(p, parked):
     return isinstance(parked, Parallel) and not parked.left
 
 
+def may_go_on(parked):
+    """Whether others than processes may end what somebody waits on."""
+    return _count(parked) is None
+
+
 def _count(parked, nested=_NESTED):
     # How many offers a process waits with; None if it may go on without them.
     if isinstance(parked, Waiting):

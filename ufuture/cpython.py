@@ -278,11 +278,6 @@ def waits_on(owned):
     return _waits(owned.task)
 
 
-def is_foreign():
-    """Whether the running task was not started by `start`."""
-    return not hasattr(asyncio.current_task(), "csp_owned")
-
-
 def is_lost(owned):
     """Whether an owned task is in no queue: asyncio itself sees to that here."""
     return False
