@@ -16,7 +16,7 @@ from _thread import get_ident
 from uthreading import kept
 from uthreading.report import report as report_exception
 from cspcore.channel import POISON, READ, WAITING, Offer, const
-from cspcore.choice import End, WriteGuard
+from cspcore.choice import End, WriteGuard, home_of
 from cspcore.errors import PoisonException
 from cspcore.group import Group
 from cspcore.process import (
@@ -386,7 +386,7 @@ class Parallel(Group, Runnable):
 
     def _again(self, guard):
         # It stands in a queue: a guard may be used twice.
-        m = WriteGuard(guard.channel, guard.pending)
+        m = WriteGuard(home_of(guard), guard.pending)
         self.members = members = list(self.members)
         i = len(members) - 1
         while members[i] is not guard:
@@ -463,7 +463,7 @@ class Parallel(Group, Runnable):
                 m = members[i]
                 if not isinstance(m, Process):
                     if isinstance(m, WriteGuard):  # which may be an End, too
-                        members[i] = o = WriteGuard(m.channel, m.pending)
+                        members[i] = o = WriteGuard(home_of(m), m.pending)
                         pending = m.pending
                     else:
                         members[i] = o = Offer(m._channel, READ)
