@@ -319,6 +319,7 @@ class Parallel(Group, Runnable):
         if self.left == _MIXED:
             self.retval = self._run_members()
             return self
+        n = len(self.members)
         with lock:
             chain = self._post_guards()
             me = None
@@ -330,7 +331,6 @@ class Parallel(Group, Runnable):
             self._results(list(self.members))
         if self.poisoned is not None:
             raise self.poisoned
-        n = len(self.members)
         self.retval = [0, 0] if n == 2 else [0] * n  # 700 instructions less for a delta
         return self
 
@@ -358,15 +358,25 @@ class Parallel(Group, Runnable):
     def _begin_wait(self, chain):
         try:
             self._me = me = own()
+            if self.left < len(self.members):
+                self._forget_others()
         except BaseException:
             self._take_back(chain)
             raise
         me.on = self
         return me
 
+    def _forget_others(self):
+        # A guard that has happened at once may be another Parallel's when this one ends.
+        members = []
+        for m in self.members:
+            if m.alt is self and m not in members:
+                members.append(m)
+        self.members = members
+
     def _post_guard(self, m, chain):
         try:
-            if m.alt is not None:
+            if m.alt is not None or m.value is not WAITING:  # another Parallel's
                 m = self._again(m)
             self.left += 1
             return self.post(m, m.pending)
@@ -385,7 +395,8 @@ class Parallel(Group, Runnable):
         wake_chain(chain)
 
     def _again(self, guard):
-        # It stands in a queue: a guard may be used twice.
+        # It stands in a queue, or who has posted it does not know its end yet: a guard may be used
+        # twice.
         m = WriteGuard(home_of(guard), guard.pending)
         self.members = members = list(self.members)
         i = len(members) - 1
@@ -434,7 +445,11 @@ class Parallel(Group, Runnable):
         # The list of members, turned into that of their results.
         i = 0
         for m in members:
-            members[i] = m.retval if isinstance(m, Process) else self.value_of(m)
+            if isinstance(m, Process):
+                members[i] = m.retval
+            else:
+                members[i] = self.value_of(m)
+                m.value = WAITING  # not before that a guard is free for others
             i += 1
         return members
 
