@@ -968,6 +968,36 @@ def test_what_is_told_to_the_excepthook_may_use_channels():
     assert ch.read() is Oops
 
 
+def test_an_excepthook_that_waits_keeps_no_thread_from_others():
+    begun = []
+
+    @process
+    def begins():
+        begun.append(1)
+
+    thread = uthreading.Thread(target=begun.append, args=(1,))
+    for start in (lambda: Spawn(begins()), thread.start):
+        ch = Channel("errors", external=True)
+        begun.clear()
+        with replaced(uthreading, "excepthook", lambda args: ch.write(args.exc_type)):
+            Spawn(fails())
+            until(lambda: ch.queue_len() == 1)
+            start_new_thread(start, ())
+            until(lambda: begun)
+            assert ch.read() is Oops
+    until(all_have_ended)
+
+
+def test_an_excepthook_is_told_also_if_there_is_no_other_thread():
+    told = []
+    with replaced(uthreading, "excepthook", lambda args: told.append(args.exc_type)):
+        with starting(2, RuntimeError("no thread")):
+            Spawn(fails())
+            until(lambda: told)
+    assert told == [Oops]
+    until(all_have_ended)
+
+
 def test_a_run_does_not_raise_what_failed_outside_of_it():
     told = []
     a, b, c = Channel("a"), Channel("b"), Channel("c")

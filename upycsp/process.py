@@ -205,8 +205,11 @@ class Process(BaseProcess, Runnable):
             me = self._group.member_ended(self)
         if me is not None:
             wake_chain(me)
-        if self._state >= FAILED and isinstance(self._group, Spawn):
-            self._group.tell()
+        if self._state >= FAILED and isinstance(self._group, Spawn) and self._group._untold:
+            try:
+                kept.start(self._group.tell)  # a hook may wait, and this thread is idle already
+            except Exception:  # there is no other
+                self._group.tell()
 
     def exception(self):
         """At its end, under lock: what it has ended by, or None. Its value is None then."""
@@ -697,8 +700,7 @@ class Spawn:
 
     def tell(self):
         """Not under lock, for what is told may use channels."""
-        if self._untold:
-            report_exception(self.asked(), None)
+        report_exception(self.asked(), None)
 
     def _interrupted(self, me):
         with lock:
