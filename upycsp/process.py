@@ -227,14 +227,16 @@ def live(group):
     return group
 
 
-def _copy_of(er):
-    try:
-        copy = type(er)(*er.args)
-        for name in getattr(er, "__dict__", ()):
-            setattr(copy, name, er.__dict__[name])
-        return copy
-    except Exception:  # its class takes other arguments
-        return RuntimeError(er)
+if _RACES:
+
+    def _copy_of(er):
+        try:
+            copy = type(er)(*er.args)
+            for name in getattr(er, "__dict__", ()):
+                setattr(copy, name, er.__dict__[name])
+            return copy
+        except Exception:  # its class takes other arguments
+            return RuntimeError(er)
 
 
 def alone(er):
