@@ -1644,8 +1644,6 @@ def test_the_main_thread_of_cpython_looks_for_interrupts_and_others_do_not():
 
 
 def test_a_failure_comes_before_what_it_makes_fail():
-    a = Channel("a")
-
     @process
     def fails(cout):
         raise Oops("the cause")
@@ -1657,7 +1655,6 @@ def test_a_failure_comes_before_what_it_makes_fail():
         finally:
             raise ValueError("what came of it")
 
-    group = Parallel(fails(a.write), follows(a.read))
     die = PROCESS.Process.die
 
     def slow(self, exception):
@@ -1666,8 +1663,11 @@ def test_a_failure_comes_before_what_it_makes_fail():
             until(lambda: group.left == 1)  # all but this have ended
         return left
 
-    with replaced(PROCESS.Process, "die", slow):
-        raises(Oops, group.run)
+    for nest in (lambda p: p, Sequence, Parallel, lambda p: Parallel(Sequence(Parallel(p)))):
+        a = Channel("a")
+        group = Parallel(nest(fails(a.write)), follows(a.read))
+        with replaced(PROCESS.Process, "die", slow):
+            raises(Oops, group.run)
 
 
 def test_that_there_is_no_thread_comes_before_what_that_makes_fail():

@@ -163,10 +163,9 @@ class Process(BaseProcess, Runnable):
 
     def _blame(self, exception):
         # Before its neighbours hear of it, who may fail by that.
-        group = self._group
-        if isinstance(group, Parallel) and not isinstance(exception, PoisonException):
+        if not isinstance(exception, PoisonException):
             with lock:
-                group.fail(exception)
+                Group.fail(self._group, exception)
 
     def _enter(self):
         # Whether it is to run.
