@@ -85,6 +85,12 @@ class WriteGuard(Offer):
 WRITES = (PendingWrite, WriteGuard)
 
 
+def home_of(guard):
+    """The channel of a write guard, which an extended read may hold at the moment."""
+    ch = guard.channel
+    return ch.home if hasattr(ch, "home") else ch
+
+
 class End:
     """One end of a channel."""
 
@@ -131,7 +137,7 @@ class Choice:
                 offers.append(self._offer(g._channel, READ, len(offers)))
                 inputs += 1
             elif isinstance(g, WRITES):
-                offers.append(self._offer(g.channel, WRITE, len(offers)))
+                offers.append(self._offer(home_of(g), WRITE, len(offers)))
             elif hasattr(g, "enable") and hasattr(g, "disable") and not isinstance(g, type):
                 offers.append(None)
                 self._own += 1

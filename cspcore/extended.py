@@ -18,6 +18,7 @@ class Hold:
     """What a held writer waits on, in place of the channel."""
 
     words = (None, "is held by a reader of ", "an unnamed channel")  # for reports
+    _readers = None  # for who posts a held guard once more
 
     def __init__(self, channel):
         self.home = None  # the channel of that offer

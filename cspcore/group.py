@@ -84,10 +84,17 @@ class Group:
         return None if left else self.party()
 
     def fail(self, exception):
-        """A member has ended by an exception."""
-        if self.exception is None:
-            self.exception = exception
-            self._short = isinstance(exception, MemoryError)
+        """A member has ended by an exception. self: or what else has members, as a Sequence."""
+        # What this is a member of ends by the same, but later: its other members must not come
+        # before with what they raise because of that.
+        while self is not None:
+            if isinstance(self, Group):
+                if self.exception is not None:
+                    return
+                self.exception = exception
+                self._short = isinstance(exception, MemoryError)
+            p = getattr(self, "as_member", None)
+            self = None if p is None else p._group
 
     def value_of(self, offer):
         """The result of an operation that has ended: a read's value, a write's 0."""

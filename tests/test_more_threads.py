@@ -968,6 +968,36 @@ def test_what_is_told_to_the_excepthook_may_use_channels():
     assert ch.read() is Oops
 
 
+def test_an_excepthook_that_waits_keeps_no_thread_from_others():
+    begun = []
+
+    @process
+    def begins():
+        begun.append(1)
+
+    thread = uthreading.Thread(target=begun.append, args=(1,))
+    for start in (lambda: Spawn(begins()), thread.start):
+        ch = Channel("errors", external=True)
+        begun.clear()
+        with replaced(uthreading, "excepthook", lambda args: ch.write(args.exc_type)):
+            Spawn(fails())
+            until(lambda: ch.queue_len() == 1)
+            start_new_thread(start, ())
+            until(lambda: begun)
+            assert ch.read() is Oops
+    until(all_have_ended)
+
+
+def test_an_excepthook_is_told_also_if_there_is_no_other_thread():
+    told = []
+    with replaced(uthreading, "excepthook", lambda args: told.append(args.exc_type)):
+        with starting(2, RuntimeError("no thread")):
+            Spawn(fails())
+            until(lambda: told)
+    assert told == [Oops]
+    until(all_have_ended)
+
+
 def test_a_run_does_not_raise_what_failed_outside_of_it():
     told = []
     a, b, c = Channel("a"), Channel("b"), Channel("c")
@@ -1614,8 +1644,6 @@ def test_the_main_thread_of_cpython_looks_for_interrupts_and_others_do_not():
 
 
 def test_a_failure_comes_before_what_it_makes_fail():
-    a = Channel("a")
-
     @process
     def fails(cout):
         raise Oops("the cause")
@@ -1627,7 +1655,6 @@ def test_a_failure_comes_before_what_it_makes_fail():
         finally:
             raise ValueError("what came of it")
 
-    group = Parallel(fails(a.write), follows(a.read))
     die = PROCESS.Process.die
 
     def slow(self, exception):
@@ -1636,8 +1663,11 @@ def test_a_failure_comes_before_what_it_makes_fail():
             until(lambda: group.left == 1)  # all but this have ended
         return left
 
-    with replaced(PROCESS.Process, "die", slow):
-        raises(Oops, group.run)
+    for nest in (lambda p: p, Sequence, Parallel, lambda p: Parallel(Sequence(Parallel(p)))):
+        a = Channel("a")
+        group = Parallel(nest(fails(a.write)), follows(a.read))
+        with replaced(PROCESS.Process, "die", slow):
+            raises(Oops, group.run)
 
 
 def test_that_there_is_no_thread_comes_before_what_that_makes_fail():

@@ -442,6 +442,47 @@ def takes_us(us, f, *args):
     return value
 
 
+class StoodClock:
+    """Stands for `clock`: its time is what a test makes it."""
+
+    FAR_MS = clock.FAR_MS
+    to_ms = staticmethod(clock.to_ms)
+    ticks_diff = staticmethod(clock.ticks_diff)
+    now = 0
+
+    def ticks_ms(self):
+        return self.now
+
+
+def test_wait_for_does_not_count_the_first_call_against_its_timeout():
+    stood = StoodClock()
+    waited = []
+
+    class Noted(uthreading.Condition):
+        def wait(self, timeout=None):
+            waited.append(timeout)
+            stood.now += 100
+
+    calls = []
+
+    def true_at_the_third():
+        calls.append(1)
+        if len(calls) == 1:
+            stood.now += 1000
+        return len(calls) == 3
+
+    module = sys.modules["uthreading.sync"]
+    module.clock = stood
+    try:
+        assert Noted().wait_for(true_at_the_third, 0.25)
+        assert waited == [0.251, 0.151]
+        calls.clear()
+        assert not Noted().wait_for(true_at_the_third, 0.05)  # but the second counts
+        assert waited[2:] == [0.051]
+    finally:
+        module.clock = clock
+
+
 def test_wait_for_counts_its_timeout_once():
     for m in MODULES:
         c = m.Condition()

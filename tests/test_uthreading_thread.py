@@ -11,7 +11,7 @@ except ImportError:
 import uthreading
 from uthreading import clock, kept
 
-from uthreading_support import MODULES, raises, until
+from uthreading_support import MICROPYTHON, MODULES, raises, until
 
 
 class Hook:
@@ -471,6 +471,29 @@ def test_local_data_goes_with_its_thread():
     until(lambda: kept.counts()[1] == 0)
     assert list(mine._spaces) == [kept.main_ident]
     assert list(kept.records) == [kept.main_ident]
+
+
+if not MICROPYTHON:  # whose instances have no `__del__`
+
+    def test_local_data_may_use_the_module_when_it_dies():
+        for m in MODULES:
+            gone = []
+
+            class Thing:
+                def __del__(self):
+                    gone.append(m.current_thread().name)
+
+            mine, other = m.local(), m.local()
+
+            def store():
+                mine.x = Thing()
+                other.x = Thing()
+
+            t = m.Thread(target=store)
+            t.start()
+            t.join(30)
+            assert not t.is_alive()
+            until(lambda: len(gone) == 2)
 
 
 def test_many_locals_in_many_threads():

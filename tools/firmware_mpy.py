@@ -64,6 +64,9 @@ FOR_ESP32 = {
     'sys.platform not in ("linux", "darwin", "win32")': "True",
     "kept.loads_early": "False",
     "kept.side_by_side": "False",
+    "if _RACES:": "if False:",
+    "if not _RACES:": "if True:",
+    "self._given and _RACES": "False",
 }
 
 # The release whose compiler writes a version of .mpy files; None is the newest.

@@ -37,9 +37,10 @@ class Sequence(Composite):
                 m.claim(self)
             for m in members:
                 m._group = None  # its Parallel claims it
-                parallel = Parallel(m)._await()
+                parallel = Parallel(m)
+                parallel.as_member = by
                 n += 1
-                results.append((yield from parallel)[0])
+                results.append((yield from parallel._await(by))[0])
         except BaseException as er:
             forgo_all(members, n, self, er)
             raise

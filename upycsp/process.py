@@ -16,7 +16,7 @@ from _thread import get_ident
 from uthreading import kept
 from uthreading.report import report as report_exception
 from cspcore.channel import POISON, READ, WAITING, Offer, const
-from cspcore.choice import End, WriteGuard
+from cspcore.choice import End, WriteGuard, home_of
 from cspcore.errors import PoisonException
 from cspcore.group import Group
 from cspcore.process import (
@@ -163,10 +163,9 @@ class Process(BaseProcess, Runnable):
 
     def _blame(self, exception):
         # Before its neighbours hear of it, who may fail by that.
-        group = self._group
-        if isinstance(group, Parallel) and not isinstance(exception, PoisonException):
+        if not isinstance(exception, PoisonException):
             with lock:
-                group.fail(exception)
+                Group.fail(self._group, exception)
 
     def _enter(self):
         # Whether it is to run.
@@ -205,8 +204,11 @@ class Process(BaseProcess, Runnable):
             me = self._group.member_ended(self)
         if me is not None:
             wake_chain(me)
-        if self._state >= FAILED and isinstance(self._group, Spawn):
-            self._group.tell()
+        if self._state >= FAILED and isinstance(self._group, Spawn) and self._group._untold:
+            try:
+                kept.start(self._group.tell)  # a hook may wait, and this thread is idle already
+            except Exception:  # there is no other
+                self._group.tell()
 
     def exception(self):
         """At its end, under lock: what it has ended by, or None. Its value is None then."""
@@ -224,14 +226,16 @@ def live(group):
     return group
 
 
-def _copy_of(er):
-    try:
-        copy = type(er)(*er.args)
-        for name in getattr(er, "__dict__", ()):
-            setattr(copy, name, er.__dict__[name])
-        return copy
-    except Exception:  # its class takes other arguments
-        return RuntimeError(er)
+if _RACES:
+
+    def _copy_of(er):
+        try:
+            copy = type(er)(*er.args)
+            for name in getattr(er, "__dict__", ()):
+                setattr(copy, name, er.__dict__[name])
+            return copy
+        except Exception:  # its class takes other arguments
+            return RuntimeError(er)
 
 
 def alone(er):
@@ -319,6 +323,7 @@ class Parallel(Group, Runnable):
         if self.left == _MIXED:
             self.retval = self._run_members()
             return self
+        n = len(self.members)
         with lock:
             chain = self._post_guards()
             me = None
@@ -330,7 +335,6 @@ class Parallel(Group, Runnable):
             self._results(list(self.members))
         if self.poisoned is not None:
             raise self.poisoned
-        n = len(self.members)
         self.retval = [0, 0] if n == 2 else [0] * n  # 700 instructions less for a delta
         return self
 
@@ -358,15 +362,25 @@ class Parallel(Group, Runnable):
     def _begin_wait(self, chain):
         try:
             self._me = me = own()
+            if self.left < len(self.members):
+                self._forget_others()
         except BaseException:
             self._take_back(chain)
             raise
         me.on = self
         return me
 
+    def _forget_others(self):
+        # A guard that has happened at once may be another Parallel's when this one ends.
+        members = []
+        for m in self.members:
+            if m.alt is self and m not in members:
+                members.append(m)
+        self.members = members
+
     def _post_guard(self, m, chain):
         try:
-            if m.alt is not None:
+            if m.alt is not None or m.value is not WAITING:  # another Parallel's
                 m = self._again(m)
             self.left += 1
             return self.post(m, m.pending)
@@ -385,8 +399,9 @@ class Parallel(Group, Runnable):
         wake_chain(chain)
 
     def _again(self, guard):
-        # It stands in a queue: a guard may be used twice.
-        m = WriteGuard(guard.channel, guard.pending)
+        # It stands in a queue, or who has posted it does not know its end yet: a guard may be used
+        # twice.
+        m = WriteGuard(home_of(guard), guard.pending)
         self.members = members = list(self.members)
         i = len(members) - 1
         while members[i] is not guard:
@@ -434,7 +449,11 @@ class Parallel(Group, Runnable):
         # The list of members, turned into that of their results.
         i = 0
         for m in members:
-            members[i] = m.retval if isinstance(m, Process) else self.value_of(m)
+            if isinstance(m, Process):
+                members[i] = m.retval
+            else:
+                members[i] = self.value_of(m)
+                m.value = WAITING  # not before that a guard is free for others
             i += 1
         return members
 
@@ -463,7 +482,7 @@ class Parallel(Group, Runnable):
                 m = members[i]
                 if not isinstance(m, Process):
                     if isinstance(m, WriteGuard):  # which may be an End, too
-                        members[i] = o = WriteGuard(m.channel, m.pending)
+                        members[i] = o = WriteGuard(home_of(m), m.pending)
                         pending = m.pending
                     else:
                         members[i] = o = Offer(m._channel, READ)
@@ -682,8 +701,7 @@ class Spawn:
 
     def tell(self):
         """Not under lock, for what is told may use channels."""
-        if self._untold:
-            report_exception(self.asked(), None)
+        report_exception(self.asked(), None)
 
     def _interrupted(self, me):
         with lock:

@@ -358,7 +358,9 @@ def _forget(ident):
 
 def clear_locals(used, ident):
     """Take from `local`s what the thread of that ident has stored there."""
+    # It dies without the lock: some of it may have a `__del__` that uses this library.
     if used is not None:
         for it in used:
             with lock:
-                it._spaces.pop(ident, None)
+                space = it._spaces.pop(ident, None)
+            del space

@@ -63,10 +63,11 @@ class Condition:
 
     def wait_for(self, predicate, timeout=None):
         """Waits until predicate() is true; returns its last value."""
-        # The tick that is under way does not count. As in threading it waits once at least.
+        # The tick that is under way does not count, nor the first call. As in threading it waits
+        # once at least.
         left = None if timeout is None else clock.to_ms(timeout) + (timeout > 0)
-        before = clock.ticks_ms()
         result = predicate()
+        before = clock.ticks_ms()
         while not result:
             if left is None:
                 self.wait()

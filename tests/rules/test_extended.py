@@ -278,6 +278,60 @@ async def test_a_write_guard_of_a_parallel_serves_again():
     assert guard.channel is ch
 
 
+@csp.process
+async def together(*guards):
+    return await par(*guards)
+
+
+@csp.process
+async def beside_a_process(guard):
+    return await par(guard, idles())
+
+
+@csp.process
+async def idles():
+    pass
+
+
+async def test_a_write_guard_that_is_held_may_be_used_again_meanwhile():
+    for again in (together, beside_a_process, choose):
+        ch, go, log = csp.Channel("c"), csp.Channel("go"), Log()
+        guard = ch.write.alt_pending_write("v")
+        r = await posted(ch, hold(ch.read, log, go.read), 1)
+        first = csp.Spawn(together(guard))
+        await until(lambda: go.queue_len() == 1)
+        second = csp.Spawn(again(guard))
+        await until(lambda: second.done() or ch.queue_len() == 1)
+        assert not second.done()
+        readers = [r, csp.Spawn(hold(ch.read, log, go.read))]
+        await until(lambda: go.queue_len() == 2)
+        await settle()
+        assert not first.done() and not second.done()
+        for _ in readers:
+            await go.write(None)
+        assert await join_all(readers) == ["v", "v"]
+        assert await join(first) == [0]
+        values = {together: [0], beside_a_process: [0, None], choose: (guard, 0)}
+        assert await join(second) == values[again]
+        assert idle(ch) and guard.channel is ch
+
+
+async def test_a_write_guard_used_twice_in_one_parallel_may_be_held_twice():
+    ch, go, log = csp.Channel("c"), csp.Channel("go"), Log()
+    guard = ch.write.alt_pending_write("v")
+    r = await posted(ch, hold(ch.read, log, go.read), 1)
+    w = csp.Spawn(together(guard, guard))
+    await until(lambda: w.done() or ch.queue_len() == go.queue_len() == 1)
+    assert not w.done()
+    readers = [r, csp.Spawn(hold(ch.read, log, go.read))]
+    await until(lambda: go.queue_len() == 2)
+    for _ in readers:
+        await go.write(None)
+    assert await join_all(readers) == ["v", "v"]
+    assert await join(w) == [0, 0]
+    assert idle(ch)
+
+
 async def test_of_several_writes_of_one_parallel_each_may_be_held():
     for reader_first in (False, True):
         a, b, go, log = csp.Channel("a"), csp.Channel("b"), csp.Channel("go"), Log()

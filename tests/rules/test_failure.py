@@ -167,6 +167,54 @@ async def test_the_first_exception_in_time_is_raised():
         )
 
 
+@csp.process
+async def follows(cin, *ends):
+    try:
+        await cin()
+    except csp.PoisonException:
+        raise Worse("what came of it")
+
+
+async def test_the_first_exception_in_time_comes_out_of_nests_that_end_later():
+    def nests(ch, go):
+        yield csp.Parallel(breaks(ch.write), take(go.read))
+        yield csp.Sequence(csp.Parallel(take(go.read), breaks(ch.write)))
+        yield csp.Parallel(csp.Sequence(logs(Log(), 1), breaks(ch.write)), take(go.read))
+        yield csp.Parallel(csp.Sequence(csp.Parallel(breaks(ch.write))), take(go.read))
+        inner = csp.Parallel(csp.Parallel(breaks(ch.write), take(go.read)), take(go.read))
+        yield csp.Sequence(csp.Sequence(logs(Log(), 2), inner), logs(Log(), 3))
+
+    for i in range(5):
+        for last in (False, True):
+            ch, go = csp.Channel("c"), csp.Channel("go")
+            members = [list(nests(ch, go))[i], follows(ch.read, go.write)]
+            with raises(Broken):
+                await par(*(reversed(members) if last else members))
+
+
+async def test_the_first_exception_in_time_comes_out_of_a_sequence():
+    for last in (False, True):
+        ch = csp.Channel("c")
+        members = [csp.Sequence(breaks(ch.write)), follows(ch.read)]
+        with raises(Broken):
+            await par(*(reversed(members) if last else members))
+
+
+async def test_what_a_process_catches_out_of_a_nest_is_not_raised_around_it():
+    ch, go = csp.Channel("c"), csp.Channel("go")
+    nest = csp.Parallel(csp.Sequence(breaks(ch.write)), take(go.read))
+    with raises(Worse):
+        await par(catches(nest), follows(ch.read, go.write))
+
+
+@csp.process
+async def catches(nest):
+    try:
+        await par(nest)
+    except Broken:
+        return "caught"
+
+
 async def test_a_failure_is_raised_even_if_poison_came_first():
     a = csp.Channel("a")
     a.poison()

@@ -364,6 +364,64 @@ async def test_one_write_guard_waits_in_two_parallels_at_once():
     assert idle(a, b)
 
 
+@csp.process
+async def parallel_or_poison(*guards):
+    try:
+        return await par(*guards)
+    except csp.PoisonException:
+        return POISONED
+
+
+async def test_a_write_guard_that_has_waited_in_one_parallel_may_be_poisoned_in_another():
+    a, b, c = [csp.Channel(n) for n in "abc"]
+    shared = a.write.alt_pending_write("a")
+    first = csp.Spawn(parallel_or_poison(shared, b.write.alt_pending_write(1)))
+    await until(lambda: lengths([a, b]) == [1, 1])
+    assert await a.read() == "a"
+    await only_the_second_is_poisoned(first, shared, a, b, c)
+
+
+async def test_a_write_guard_that_did_not_wait_in_one_parallel_may_be_poisoned_in_another():
+    a, b, c = [csp.Channel(n) for n in "abc"]
+    shared = a.write.alt_pending_write("a")
+    (reader,) = await waiting_readers(a, 1)
+    first = csp.Spawn(parallel_or_poison(shared, b.write.alt_pending_write(1)))
+    assert await join(reader) == "a"
+    await only_the_second_is_poisoned(first, shared, a, b, c)
+
+
+async def only_the_second_is_poisoned(first, shared, a, b, c):
+    await until(lambda: lengths([a, b]) == [0, 1])
+    second = csp.Spawn(parallel_or_poison(shared, c.write.alt_pending_write(2)))
+    await until(lambda: lengths([a, c]) == [1, 1])
+    await a.poison()
+    assert [await c.read(), await b.read()] == [2, 1]
+    assert await join(first) == [0, 0]
+    assert await join(second) == POISONED
+
+
+async def test_one_write_guard_in_two_parallels_writes_as_often_as_it_stands_in_them():
+    for ways in range(4):
+        a, b, c = [csp.Channel(n) for n in "abc"]
+        shared = a.write.alt_pending_write("a")
+        (reader,) = await waiting_readers(a, 1)
+        members = [shared, b.write.alt_pending_write(1), shared]
+        first = csp.Spawn(parallel_or_poison(*members[ways & 1 :]))
+        assert await join(reader) == "a"
+        await until(lambda: lengths([a, b]) == [1 - (ways & 1), 1])
+        second = csp.Spawn(parallel_or_poison(shared, c.write.alt_pending_write(2), shared))
+        await until(lambda: lengths([a, c]) == [3 - (ways & 1), 1])
+        for _ in range(3 - (ways & 1)):
+            assert await a.read() == "a"
+        for ch in (c, b) if ways & 2 else (b, c):
+            await ch.read()
+        assert await join_all([first, second]) == [[0] * (3 - (ways & 1)), [0, 0, 0]]
+        (reader,) = await waiting_readers(a, 1)
+        assert await par(shared) == [0]
+        assert await join(reader) == "a"
+        assert idle(a, b, c)
+
+
 async def test_one_write_guard_used_twice_beside_other_members():
     a, b = csp.Channel("a"), csp.Channel("b")
     guard = a.write.alt_pending_write("v")
