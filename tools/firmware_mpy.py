@@ -58,6 +58,12 @@ FOR_ESP32 = {
     'try:\n    __import__("upycsp")._lazy\nexcept AttributeError:': "if False:",
     'try:\n    __import__("uapycsp")._lazy\nexcept AttributeError:': "if False:",
     'try:\n    __import__("ufuture")._lazy\nexcept AttributeError:': "if False:",
+    "try:\n    import uthreading\n\n    uthreading._lazy\nexcept AttributeError:": "if False:",
+    "    try:\n        return asyncio.__getattr__(name)\n    except AttributeError:\n":
+        "    if True:\n",
+    'hasattr(sys, "atexit")': "False",
+    "if side_by_side:\n": "if False:\n",
+    "if _unloaded:": "if False:",
     'sys.platform == "esp32"': "True",
     'sys.platform != "esp32"': "False",
     'sys.platform in ("esp32", "linux", "darwin")': "True",
