@@ -137,8 +137,12 @@ def forsake(args, exception, deep=_DEEPEST):
             a.poison(strength_of(exception))
 
 
-def maker(Process):
-    """The decorator `process`, which makes processes of a class."""
+def maker(Process, named=None):
+    """The decorator `process`, which makes processes of a class.
+
+    named: the class of those that get keyword arguments, if it is another one.
+    """
+    Process.named = named or Process
 
     def process(f=None, verbose_poison=False, propagate=True):
         """Make a process function: calling it makes a process, not started.
@@ -154,9 +158,10 @@ def maker(Process):
         # Two names from around: with more than five, arguments included, MicroPython takes a piece
         # of the heap for each call.
         def make(*args, **kwargs):
-            p = Process(f, args)
-            if kwargs:
-                p._kwargs = kwargs
+            if not kwargs:
+                return Process(f, args)
+            p = Process.named(f, args)
+            p._kwargs = kwargs
             return p
 
         if verbose_poison or not propagate:
@@ -216,7 +221,7 @@ class Ring:
             p = newer
 
 
-_MOST = const(8)  # failures that a run keeps: it may never end, as on a device
+MOST_KEPT = const(8)  # failures that a run keeps: it may never end, as on a device
 
 
 class Failures:
@@ -234,7 +239,7 @@ class Failures:
 
     def note(self, handle):
         """False if its run has so many already that this one is to be told at once."""
-        n = _MOST
+        n = MOST_KEPT
         h = self.first
         while h is not None:
             if h.within is handle.within:

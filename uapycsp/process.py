@@ -137,8 +137,6 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         if self._args is None:
             self._f = None
         self._args = self._older = self._newer = self.channel = self.prev = None
-        if self._kwargs is not None:
-            self._kwargs = None
         group.member_ended(self)
         self.task = None
         if older is newer is alive and _all_ended is not None:
@@ -178,6 +176,13 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         """After that: an operation of a bridge gives back what it has read."""
 
 
+class _Named(Process):
+    # One that has keyword arguments. That the others need not look spares 0.5 % of a process.
+    def ended(self, value, exception):
+        Process.ended(self, value, exception)
+        self._kwargs = None
+
+
 class Composite(Awaitable):
     """A Parallel or a Sequence."""
 
@@ -203,7 +208,7 @@ class _Composite(BaseComposite, Process):
         return self._f._await(self)
 
 
-process = maker(Process)
+process = maker(Process, _Named)
 
 
 def as_process(x):

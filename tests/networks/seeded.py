@@ -84,8 +84,8 @@ FAULTS = {
     ),
     "a failure is swallowed": (
         "upycsp", "cspcore/group.py",
-        "        if self.exception is None:\n            self.exception = exception\n",
-        "        pass\n",
+        "                self.exception = exception\n",
+        "                pass\n",
     ),
     "close keeps the waiting readers": (
         "uapycsp", "cspcore/buffered.py",
