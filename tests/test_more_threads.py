@@ -988,6 +988,24 @@ def test_an_excepthook_that_waits_keeps_no_thread_from_others():
     until(all_have_ended)
 
 
+def test_a_user_s_excepthook_has_a_thread_of_its_own_and_the_module_s_needs_none():
+    for hook, n in ((lambda args: None, 2), (uthreading.excepthook, 1)):
+        started = []
+        told = []
+        start = kept.start
+
+        def counted(*args):
+            started.append(args)
+            start(*args)
+
+        with replaced(PROCESS, "report", lambda *args: told.append(args)):
+            with replaced(uthreading, "excepthook", hook), replaced(kept, "start", counted):
+                Spawn(fails())
+                until(lambda: told)
+        assert len(started) == n
+    until(all_have_ended)
+
+
 def test_an_excepthook_is_told_also_if_there_is_no_other_thread():
     told = []
     with replaced(uthreading, "excepthook", lambda args: told.append(args.exc_type)):

@@ -70,6 +70,7 @@ FOR_ESP32 = {
     'sys.platform not in ("linux", "darwin", "win32")': "True",
     "kept.loads_early": "False",
     "kept.side_by_side": "False",
+    'and getattr(sys.implementation, "_thread", "unsafe") == "unsafe"': "and False",
     "if _RACES:": "if False:",
     "if not _RACES:": "if True:",
     "self._given and _RACES": "False",

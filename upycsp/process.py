@@ -14,7 +14,7 @@ import sys
 from _thread import get_ident
 
 from uthreading import kept
-from uthreading.report import report as report_exception
+from uthreading.report import excepthook, report
 from cspcore.channel import POISON, READ, WAITING, Offer, const
 from cspcore.choice import End, WriteGuard, home_of
 from cspcore.errors import PoisonException
@@ -204,11 +204,15 @@ class Process(BaseProcess, Runnable):
             me = self._group.member_ended(self)
         if me is not None:
             wake_chain(me)
-        if self._state >= FAILED and isinstance(self._group, Spawn) and self._group._untold:
+        if self._state >= FAILED and getattr(self._group, "_untold", False):
             try:
-                kept.start(self._group.tell)  # a hook may wait, and this thread is idle already
+                # A user's hook may wait, and this thread is idle already.
+                if kept.uthreading.excepthook is not excepthook:
+                    kept.start(self._group.tell)
+                    return
             except Exception:  # there is no other
-                self._group.tell()
+                pass
+            self._group.tell()
 
     def exception(self):
         """At its end, under lock: what it has ended by, or None. Its value is None then."""
@@ -701,7 +705,7 @@ class Spawn:
 
     def tell(self):
         """Not under lock, for what is told may use channels."""
-        report_exception(self.asked(), None)
+        report(self.asked(), None)
 
     def _interrupted(self, me):
         with lock:
