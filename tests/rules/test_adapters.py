@@ -417,27 +417,32 @@ async def test_a_sensor_that_fails_fails_the_network():
 # A server
 
 
-def connected(address):
-    while True:
-        s = socket.socket()
-        try:
-            s.connect(socket.getaddrinfo(*address)[0][-1])
-            return s
-        except OSError:
-            s.close()
+def connected(address, s=None):
+    while s is None:
+        s = connection(address)
+        if s is None:
             block_ms(5)
+    return s
 
 
-async def connecting(address):
+async def connecting(address, s=None):
     """connected(address), in the thread that has to listen first."""
-    while True:
-        s = socket.socket()
-        try:
-            s.connect(socket.getaddrinfo(*address)[0][-1])
-            return s
-        except OSError:
-            s.close()
+    while s is None:
+        s = connection(address)
+        if s is None:
             await sleep_ms(5)
+    return s
+
+
+def connection(address):
+    """A connected socket; None if nobody listens yet."""
+    s = socket.socket()
+    try:
+        s.connect(socket.getaddrinfo(*address)[0][-1])
+    except OSError:
+        s.close()
+        return None
+    return s
 
 
 def line_of(s):
@@ -596,7 +601,6 @@ async def answers_without_end(cout, log):
 async def test_a_client_that_takes_nothing_is_hung_up():
     if THREADS:
         skip("a thread in a write can't be ended")
-    linger, adapters._LINGER_MS = adapters._LINGER_MS, 50
     address = new_address()
     ch = csp.Channel("connections")
     h = csp.Spawn(adapters.LineServer(*address, ch.write))
@@ -605,10 +609,13 @@ async def test_a_client_that_takes_nothing_is_hung_up():
     log = Log()
     await answers_without_end(answers, log)
     assert log.count() == 1
-    writer = csp.Closed(answers)
+    linger, adapters._LINGER_MS = adapters._LINGER_MS, 50
     lines.poison()
     answers.poison()
-    await writer()
+    try:
+        await until(lambda: not running("ToStream") and not running("_connection"))
+    finally:
+        adapters._LINGER_MS = linger
     ended = Log()
 
     def reads():
@@ -620,11 +627,9 @@ async def test_a_client_that_takes_nothing_is_hung_up():
             pass
         ended.add(True)
 
-    await until(lambda: not running("ToStream") and not running("_connection"))
     _thread.start_new_thread(reads, ())
     await until(lambda: ended.count())
     s.close()
-    adapters._LINGER_MS = linger
     ch.poison()
     await join(h)
 
