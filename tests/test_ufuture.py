@@ -680,6 +680,20 @@ class no_memory:
         self.unlock()
 
 
+async def test_a_callback_that_fails_without_memory_keeps_no_other_from_being_called():
+    def fails(fut):
+        raise MemoryError
+
+    for F in FUTURES:
+        fut = F()
+        called = [None]
+        fut.add_done_callback(fails)
+        fut.add_done_callback(lambda fut, called=called: called.pop())
+        with no_memory():
+            fut.set_result(7)
+        assert not called and await fut == 7
+
+
 async def test_a_future_is_done_without_memory():
     for finish, value in ((lambda fut: fut.set_result(7), 7), (lambda fut: fut.cancel(), None)):
         for kind in KINDS:

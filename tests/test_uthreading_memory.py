@@ -131,6 +131,18 @@ def test_a_wait_returns_with_its_lock_though_it_cannot_queue_for_it():
         assert told == [True, True]
 
 
+def test_a_sleep_needs_no_memory():
+    def fails(ms):
+        raise MemoryError  # as the first call of a poll's `ipoll` does
+
+    old = kept._ipoll
+    kept._ipoll = fails
+    try:
+        assert without_memory(lambda: kept.sleep_ms(1)) is None
+    finally:
+        kept._ipoll = old
+
+
 def test_who_finds_no_memory_at_a_barrier_has_not_come():
     for others in (0, 1):
         b = uthreading.Barrier(2)

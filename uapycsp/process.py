@@ -566,10 +566,7 @@ def note_failure(handle, p):
     if isinstance(p.exception(), CancelledError):
         return
     if _root is None or not failures.note(handle):
-        try:
-            engine.report(p.task, p.exception())
-        except MemoryError:
-            pass
+        engine.report(p.task, p.exception())
 
 
 def run(*processes, clock=None):

@@ -117,7 +117,9 @@ class _Base:
     def _call(self, f):
         try:
             f(self)
-        except (KeyboardInterrupt, SystemExit):
+        except KeyboardInterrupt:  # each by itself: a tuple of them would need memory
+            raise
+        except SystemExit:
             raise
         except BaseException as er:
             engine.report(self, er, "exception in a callback of a future")

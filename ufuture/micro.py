@@ -736,8 +736,11 @@ def is_busy():
 
 def report(task, exception, message="exception in a task"):
     """Hand an exception that nobody asked for to the loop's exception handler."""
-    context = {"message": message, "exception": exception, "future": task}
-    core.get_event_loop().call_exception_handler(context)
+    try:
+        context = {"message": message, "exception": exception, "future": task}
+        core.get_event_loop().call_exception_handler(context)
+    except MemoryError:
+        sys.print_exception(exception)
 
 
 def run(coro, after=None):

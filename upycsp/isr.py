@@ -244,5 +244,5 @@ def _look_soon(ms):
     if _alarm.due is None or not ms:
         try:
             _alarm.start(ms)
-        except (RuntimeError, OSError, MemoryError):  # micropython.schedule has to do
+        except kept.SHORTAGES:  # micropython.schedule has to do
             pass

@@ -30,6 +30,10 @@ _DEEP = 65536 if sys.maxsize >> 31 else 16384
 _CPYTHON = sys.implementation.name == "cpython"
 _LEAST = 32768  # CPython refuses less
 
+# What is raised where memory or threads end. A tuple that stands in the `except` itself is made
+# when that is reached, and then there may be no memory for it.
+SHORTAGES = (OSError, MemoryError, RuntimeError)
+
 lock = allocate_lock()  # guards all that follows, and the life of the Threads
 # What is known of a thread, by its ident: [its Thread or None, the `local`s it used or None].
 records = {}
@@ -77,7 +81,7 @@ elif sys.platform in ("esp32", "linux", "darwin"):
     def sleep_ms(ms):
         try:
             _ipoll(ms)
-        except (MemoryError, OSError):  # the timer thread and the watchdog must not end by it
+        except SHORTAGES:  # the timer thread and the watchdog must not end by it
             time.sleep_ms(ms)
 
 else:
@@ -260,7 +264,7 @@ def aside(f, args):
         try:
             _start_new_thread(job, ())
             here = False
-        except (OSError, MemoryError, RuntimeError):
+        except SHORTAGES:
             here = True
         finally:
             _thread.stack_size(old)
@@ -331,7 +335,7 @@ def _grow(fn, after):
                 raise
             finally:
                 _thread.stack_size(old)
-        except (OSError, MemoryError, RuntimeError):
+        except SHORTAGES:
             failed = True
         count = _count
         stack = _stack
