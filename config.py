@@ -33,7 +33,8 @@ THESIS_QUEUE = "list"
 
 # The sizes of each run, which are also the keys it takes on the command line. Lists are written
 # with commas, ranges as 1-30. They are the thesis's, for a PC and for a board; only that the heap
-# has no room for 16000 offers, so that the channels' own queue is measured up to `offers` of them.
+# has no room for 16000 offers, so that the channels' own queue is measured up to `offers` of them,
+# and that a board without SPIRAM has no threads for more than 10 waiters.
 if ON_PC:
     SIZES = {
         "commstime": {"delta": "seq,par,par-proc", "n": 5000, "idle": 0, "runs": 100},
@@ -129,6 +130,7 @@ BOARDS = {
         "wifi": True,
         "stressed_alt": {"channels": "3"},
         "waiting_queue": {"waiters": "1-5"},
+        "prodcons": {"others": 3},
         "memory": {"threads": 5},
     },
     # The heap is in SPIRAM and has megabytes. Stacks are in the chip's own RAM in any case, which

@@ -11,12 +11,10 @@ import time
 
 if hasattr(time, "perf_counter_ns"):
     _ticks_us = None
-elif hasattr(time, "ticks_us"):
+else:
     _ticks_us = time.ticks_us
     _ticks_ms = time.ticks_ms
     _ticks_diff = time.ticks_diff
-else:
-    _ticks_us = None
 
 # ticks_us may wrap after 2^30 us; differences are right up to half of that, 536 s.
 _LONG_MS = 500000
@@ -84,9 +82,3 @@ class Chrono:
         if self._running:
             return self._sum + self._clock.elapsed_us()
         return self._sum
-
-
-if _ticks_us is None and not hasattr(time, "perf_counter_ns"):
-    # Pycom's firmware, whose time has only seconds, brings a stop watch of the same kind.
-    from machine import Timer
-    Chrono = Timer.Chrono

@@ -187,9 +187,12 @@ def of(run):
     return found
 
 
-def _of_each_work(texts, given, found):
-    # The numbers of messages, one for each work: those given, of which one is for all of them,
-    # else those that stand beside the names in the configuration.
+def of_each_work(texts, given, found):
+    """The numbers of messages, one for each of found["work"]; raises Usage.
+
+    Those given, of which one is for all of them, else those beside the names in texts, as
+    config.SIZES.
+    """
     if "n" in given:
         numbers = found["n"]
         if len(numbers) == 1:
@@ -213,5 +216,5 @@ def values(name, sizes, given):
     if "channels" in found and len(found["channels"]) != len(found["writers"]):
         raise Usage("channels and writers take equally many numbers")
     if "work" in found:
-        found["n"] = _of_each_work(texts, given, found)
+        found["n"] = of_each_work(texts, given, found)
     return found

@@ -82,6 +82,15 @@ def load_early(chosen, apis):
             __import__(lib + ".watch")
 
 
+def asyncio():
+    """The module: rows of threads do without it, and a board may have none."""
+    try:
+        import asyncio as found
+    except ImportError:  # MicroPython before 1.21
+        import uasyncio as found
+    return found
+
+
 def waiting_in(ch):
     """How many operations wait at a channel; the thesis's designs have no method for that."""
     return ch.queue_len() if hasattr(ch, "queue_len") else len(ch.queue)

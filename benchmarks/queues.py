@@ -8,10 +8,13 @@ without looking at the others: that is the variant withdraw, of all N in another
 stand in; their filter is only for comparison. What is left after each step is checked.
 """
 
-from collections import deque
-
 from benchmarks.harness import Meter, Table
 from cspcore.channel import READ, BaseChannel, Offer
+
+try:
+    from collections import deque
+except ImportError:  # Pycom's firmware
+    from ucollections import deque
 
 
 class _Deque:

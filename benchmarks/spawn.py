@@ -12,11 +12,6 @@ import _thread
 from benchmarks import libs
 from benchmarks.harness import Meter, Table
 
-try:
-    import asyncio
-except ImportError:  # MicroPython before 1.21
-    import uasyncio as asyncio
-
 
 def bodies(csp):
     """The measuring processes by form."""
@@ -69,7 +64,7 @@ async def _echo(value):
     return value
 
 
-async def _tasks(at_once, n, meter):
+async def _tasks(asyncio, at_once, n, meter):
     while meter.next():
         meter.start()
         for _ in range(n):
@@ -123,7 +118,8 @@ def _floor_row(table, name, at_once, sizes):
     if name == "floor-threads":
         _threads(at_once, sizes["n"], meter)
     else:
-        asyncio.run(_tasks(at_once, sizes["n"], meter))
+        asyncio = libs.asyncio()
+        asyncio.run(_tasks(asyncio, at_once, sizes["n"], meter))
     table.row(name, "spawn", sizes["n"], meter, None, ("at_once", at_once))
 
 

@@ -19,11 +19,22 @@ def getattr(x, name, *default):
 """
 
 
+def hide(folder, *names):
+    """Writes modules that can't be imported: with the folder first in MICROPYPATH there are none.
+
+    MicroPython's own of that name with a `u` before it can be had.
+    """
+    for name in names:
+        (folder / (name + ".py")).write_text("raise ImportError\n")
+
+
 def copy_without_getattr(folder, version="(1, 20)"):
     """Writes the packages as they act where a module's __getattr__ is a function like others.
 
-    Nor does the builtin getattr more than that of 1.11 there. version: what they are told of it.
+    Nor does the builtin getattr more than that of 1.11 there, and `collections` has its old name
+    alone, as in Pycom's firmware. version: what they are told of it.
     """
+    hide(folder, "collections")
     (folder / "old_getattr.py").write_text(_GETATTR)
     for package in PACKAGES:
         for path in sorted((interpreters.ROOT / package).rglob("*.py")):

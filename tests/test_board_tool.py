@@ -495,6 +495,38 @@ def test_each_run_can_be_configured():
             board_main.keys.values(name, table[name], {})
 
 
+@pytest.mark.parametrize("words, said", [
+    (["work=recursive"], "8"),
+    (["work=recursive,none", "runs=3"], "8,50"),
+    (["work=blocks,none", "n=4"], "4,4"),
+    (["n=4"], "4,4,4,4"),
+])
+def test_each_work_comes_with_its_number_as_a_board_has_only_its_config(words, said):
+    assert board_main.settings("workers", words)["workers"]["n"] == said
+
+
+def test_a_work_that_boards_do_not_do_by_themselves_needs_a_number():
+    with pytest.raises(board_main.Failed, match="^n takes one number, or as many as work takes"):
+        board_main.settings("workers", ["work=blocks"])
+
+
+@pytest.mark.parametrize("newline", (b"\n", b"\r\n"))
+def test_a_run_is_shown_without_what_is_for_programs(monkeypatch, capsys, newline):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    output = board_main._Output()
+    said = (b"a table\na: 1 of 2 \ra: 2 of 2 \r         \rRESULT {}\nSAMPLES []\na row\n"
+            b"\x04run ended with status 0\n")
+    for i in said.replace(b"\n", newline):
+        output(bytes((i,)))
+    assert output.text == "a table\nRESULT {}\nSAMPLES []\na row\nrun ended with status 0\n"
+    shown = capsys.readouterr().out
+    assert shown.count("1 of 2") == shown.count("2 of 2") == 1
+    shown = [line.split("\r") for line in shown.split("\n")]
+    assert [[part for part in line if part.strip()][-1:] for line in shown] == [
+        ["a table"], ["a row"], []]
+    assert not [part for line in shown for part in line if part.startswith(("RES", "SAM", "run"))]
+
+
 def test_what_is_asked_for_goes_before_what_is_said_of_a_board():
     sizes = board_main.settings("stressed_alt", ["channels=4", "writers=1"])
     names = {}

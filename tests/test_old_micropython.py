@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import keys
 from harness import interpreters
-from old_micropython import NAMES, PACKAGES, TESTS, copy_without_getattr
+from old_micropython import NAMES, PACKAGES, TESTS, copy_without_getattr, hide
 from test_bench import command, results
 
 ROOT = interpreters.ROOT
@@ -139,6 +139,19 @@ def test_each_benchmark_runs_with_old_names(run):
         lib = ("lib=uapycsp,upycsp", "baselines=no")
     status, output, errors = micropython(
         str(ROOT / "main.py"), run, *lib, *SMALL[run], UASYNCIO="1.18", path=NAMES)
+    assert status == 0, output + errors
+    assert {row["bench"] for row in results(output)} == {run}
+
+
+@needs_micropython
+@pytest.mark.parametrize("run", [run for run in keys.RUNS if run != "bridge"])
+def test_each_benchmark_of_threads_runs_where_there_is_no_asyncio_as_on_a_fipy(tmp_path, run):
+    hide(tmp_path, "asyncio", "uasyncio", "collections")
+    lib = () if run in keys.WITHOUT_LIBRARY else ("lib=upycsp,thesis-upycsp", "baselines=no")
+    if run in ("workers", "matmul", "latency", "prodcons"):
+        lib = ("lib=upycsp", "baselines=no")
+    status, output, errors = micropython(
+        str(ROOT / "main.py"), run, *lib, *SMALL[run], path=[tmp_path])
     assert status == 0, output + errors
     assert {row["bench"] for row in results(output)} == {run}
 

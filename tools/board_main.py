@@ -158,7 +158,26 @@ def _settings(run, names, words):
         for name in takers:
             keys.value_of(key, text, name)
             found[name][key] = text
+    if "workers" in found:
+        _complete(found["workers"])
     return found
+
+
+def _complete(given):
+    # A number for each work: a board has only its config.py, and takes the first n for the first.
+    if "work" in given or "n" in given:
+        table = _on_a_board()["SIZES"]["workers"]
+        values = {key: keys.value_of(key, {**table, **given}[key], "workers")
+                  for key in ("work", "n")}
+        given["n"] = ",".join(str(n) for n in keys.of_each_work(table, given, values))
+
+
+def _on_a_board():
+    # config.py's names there.
+    text = (ROOT / "config.py").read_text(encoding="utf-8")
+    names = {}
+    exec(re.sub(r"(?m)^ON_PC = .*", "ON_PC = False", text), names)
+    return names
 
 
 def configured(text, lib, run, sizes, section=""):
@@ -224,29 +243,33 @@ class _Output:
 
     def __init__(self):
         self.text = ""
-        self._line = b""
+        self._part = b""    # since the last return, which stands before a newline, too
+        self._line = ""     # the last part of this line that is not blank
         self._shows_progress = sys.stdout.isatty()
 
     def __call__(self, byte):
         if byte == b"\x04":
             return
-        self._line += byte
-        if any(mark in self._line for mark in RESETS):
-            raise _Reset
-        if byte == b"\r" and self._shows_progress:
-            self._show(self._line)
-        elif byte == b"\n":
-            line = self._line.decode("utf-8", "replace").split("\r")
-            line = [part for part in line if part.strip()][-1:] or [""]
-            line = line[0].rstrip() + "\n"
-            self._line = b""
-            self.text += line
-            if not line.startswith(("RESULT ", "SAMPLES ", _STATUS)):
-                self._show(line.encode())
+        if byte not in b"\r\n":
+            self._part += byte
+            if any(mark in self._part for mark in RESETS):
+                raise _Reset
+            return
+        part = self._part.decode("utf-8", "replace")
+        self._part = b""
+        if part.strip():
+            self._line = part.rstrip()
+        if byte == b"\n":
+            self._show(self._line + "\n")
+            self.text += self._line + "\n"
+            self._line = ""
+        elif self._shows_progress and part:
+            self._show(part + "\r")
 
-    def _show(self, data):
-        sys.stdout.write(data.decode("utf-8", "replace"))
-        sys.stdout.flush()
+    def _show(self, text):
+        if not text.startswith(("RESULT ", "SAMPLES ", _STATUS)):
+            sys.stdout.write(text)
+            sys.stdout.flush()
 
 
 def run(link, silence=SILENCE):
@@ -294,10 +317,7 @@ def kept(found, version, text, out, old):
 def _words(args):
     words = args.set.split()
     if args.n:
-        word = args.n
-        if args.run == "workers":
-            word = ",".join([word] * 4)
-        words.insert(0, "n=" + word)
+        words.insert(0, "n=" + args.n)
     return words
 
 

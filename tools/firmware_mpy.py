@@ -32,6 +32,9 @@ FOR_MICROPYTHON = {
     'hasattr(engine, "core")': "True",
     'hasattr(_thread, "_local")': "False",
     'hasattr(sys, "print_exception")': "True",
+    'getattr(er, "characters_written", again)': "again",
+    'getattr(stream, "pending", None)': "None",
+    'hasattr(stream, "raw")': "False",
     "try:\n    from micropython import const\nexcept ImportError:":
         "from micropython import const\nif False:",
     "try:\n    from time import ticks_add, ticks_diff, ticks_ms\nexcept ImportError:":
@@ -43,6 +46,11 @@ FOR_MPY_6 = {
     "_ends_tell": "True",
     "_NEVER_REFUSES = sys.implementation.version < (1, 12)": "",
     "_NEVER_REFUSES": "False",
+    "    except TypeError:  # 1.16: not even begun\n        pass\n": "",
+    "    def peek(self):  # 1.16 - 1.18: nobody waits here for the task\n        return None\n":
+        "",
+    "try:\n    from collections import namedtuple\nexcept ImportError:":
+        "from collections import namedtuple\nif False:",
 }
 # And in an image for ESP32s alone; the MicroPython that reads it is 1.25 or later.
 FOR_ESP32 = {
@@ -51,7 +59,10 @@ FOR_ESP32 = {
     'sys.implementation.version < (1, 21)': "False",
     '"state" if hasattr(flag, "state") else "_flag"': '"state"',
     'not hasattr(core, "TaskQueue") or not hasattr(core.Task(None), "state")': "False",
-    'not hasattr(core, "cur_task")': "False",
+    "            if Flag is None:": "            if False:",
+    "        if flag is None:\n            raise": "        if False:\n            raise",
+    '_keeps_task = not hasattr(core, "cur_task")\n': "\n",
+    "_keeps_task": "False",
     'not hasattr(_upycsp, "_lazy")': "False",
     'not hasattr(upycsp, "_lazy")': "False",
     'not hasattr(uapycsp, "_lazy")': "False",

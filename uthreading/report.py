@@ -2,9 +2,13 @@
 
 import sys
 from _thread import allocate_lock, get_ident
-from collections import namedtuple
 
 import uthreading
+
+try:
+    from collections import namedtuple
+except ImportError:  # Pycom's firmware
+    from ucollections import namedtuple
 
 # A module `traceback` may be on a board, too: micropython-lib has one.
 if hasattr(sys, "print_exception"):

@@ -15,8 +15,11 @@ passing all of them round.
 """
 
 import sys
-from collections import deque
 
+try:
+    from collections import deque
+except ImportError:  # Pycom's firmware
+    from ucollections import deque
 try:
     import asyncio
 except ImportError:
