@@ -328,6 +328,9 @@ class BaseChannel:
         """Close: no new writes, waiting writers stay. Returns whom to wake: waiting readers."""
         if self._readers is DEAD:
             return None
+        w = self._writers
+        if w is not None:
+            last_of(w).next = None  # as in link: nothing has happened yet
         chain = self._end_readers(None)
         w = self._writers
         if w is None:

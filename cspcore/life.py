@@ -106,20 +106,21 @@ class Share:
         """It counts no more; whom to wake."""
         if self.retired:
             return None
-        self.retired = True
         ch = self.real
         life = ch._life
+        chain = None
         if self._op == READ:
+            if life.readers == 1:
+                life.note(ch, _RETIRED)
+                chain = ch.end_all()
             life.readers -= 1
-            if life.readers:
-                return None
-            life.note(ch, _RETIRED)
-            return ch.end_all()
-        life.writers -= 1
-        if life.writers:
-            return None
-        life.note(ch, _RETIRED)
-        return ch.end_close()
+        else:
+            if life.writers == 1:
+                life.note(ch, _RETIRED)
+                chain = ch.end_close()  # it may need memory: nothing has happened till then
+            life.writers -= 1
+        self.retired = True
+        return chain
 
     # What must not be passed on by an end that has retired, and what may have to go without
     # memory, of which `__getattr__` takes some for a method.
@@ -139,6 +140,9 @@ class Share:
         if self.retired:
             raise self.ended()
         return self.real.give(value)
+
+    def drain(self):
+        self.real.drain()
 
     def post(self, offer):
         self.real.post(offer)

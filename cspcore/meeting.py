@@ -123,12 +123,10 @@ class Table:
         self._last = None  # the one that has none, if all the others have
         self.ended = False
 
-    def add(self, name, external, wake):
-        """A new seat."""
-        s = Seat(self, name, external, wake)
-        self.seats.append(s)
+    def add(self, seat):
+        """It counts from now on."""
+        self.seats.append(seat)
         self.look()
-        return s
 
     def look(self):
         """Open the seat that alone has no offer."""
@@ -201,11 +199,11 @@ class Seat(Gathering):
             return self.table.complete()
         raise self.ended()
 
-    def enrol(self):
-        """Another seat."""
+    def enrol(self, seat):
+        """Another seat counts from now on, too."""
         if self.table.ended:
             raise self.ended()
-        return self.table.add(self.name, self.external, self.wake)
+        self.table.add(seat)
 
     def resign(self):
         if self._readers is GONE or self._readers is DEAD:
@@ -306,7 +304,10 @@ class AltingBarrier(_Front, WriteGuard):
     def create(cls, n, name="", external=False):
         """The ends of a new barrier: a list, one for each of n processes."""
         table = Table()
-        return [cls(table.add(name, external, cls.wake)) for _ in range(_positive(n))]
+        ends = [cls(Seat(table, name, external, cls.wake)) for _ in range(_positive(n))]
+        for end in ends:
+            table.add(end._channel)
+        return ends
 
     def sync(self):
         """Wait until all ends are offered at the same moment; returns 0."""
@@ -314,7 +315,11 @@ class AltingBarrier(_Front, WriteGuard):
 
     def enrol(self):
         """A new end, which is needed from now on, too."""
-        return type(self)(self.atomically(self._channel.enrol))
+        mine = self._channel
+        seat = Seat(mine.table, mine.name, mine.external, mine.wake)
+        end = type(self)(seat)  # not behind enrol: there may be no memory for it
+        self.atomically(mine.enrol, seat)
+        return end
 
     def resign(self):
         """This end is needed no more, which may complete the barrier."""

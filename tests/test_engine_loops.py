@@ -44,6 +44,27 @@ class Serving(engine.Owned):
         self.ends += 1
 
 
+def test_who_asks_a_loop_that_has_ended_is_answered():
+    answers = []
+
+    async def main():
+        engine.listen()
+        await sleep_ms(1)
+
+    def asks():
+        answers.append(engine.ask(answers.append, "called"))
+
+    renew_loop()
+    asyncio.run(main())
+    engine._thread.start_new_thread(asks, ())
+    start = ticks_ms()
+    while not answers and engine.ticks_diff(ticks_ms(), start) < 30000:
+        block_ms(10)  # asyncio's loop ends without a word: it takes seconds
+    engine.unlisten()
+    renew_loop()
+    assert answers == [False]
+
+
 def before_the_driver(coro):
     """Makes a task that has been due for so long that the engine's own task comes after it."""
     engine._push_at(core.Task(coro), engine.ticks_add(ticks_ms(), -2000))

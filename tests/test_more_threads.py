@@ -1713,3 +1713,45 @@ def test_that_there_is_no_thread_comes_before_what_that_makes_fail():
 
     with replaced(PROCESS.Process, "die", slow), starting(2, RuntimeError("no thread")):
         assert raises(RuntimeError, group.run) == "no thread"
+
+
+def test_a_write_that_is_refused_leaves_nothing_in_its_threads_offer():
+    from upycsp.meeting import AltingBarrier
+
+    first, _ = AltingBarrier.create(2)
+    ch = Channel("c")
+
+    @process
+    def waits():
+        raises(upycsp.PoisonException, first.sync)
+
+    @process
+    def is_refused(cin):
+        until(lambda: first.waiting() == 1)
+        raises(RuntimeError, first.sync)
+        return cin()
+
+    @process
+    def looks(cout):
+        until(lambda: ch.queue_len() == 1)
+        ch.verify()
+        cout(1)
+        first.poison()
+
+    assert run(waits(), is_refused(ch.read), looks(ch.write)) == [None, 1, None]
+
+
+if MICROPYTHON:
+
+    def test_without_memory_for_the_watchdog_a_run_goes_on_without_it():
+        def start(job):
+            raise error
+
+        for error in (MemoryError(), RuntimeError("no thread")):
+            with replaced(kept, "start", start), replaced(WATCH, "_watches", False):
+                micropython.heap_lock()
+                try:
+                    WATCH._start_watch()
+                finally:
+                    micropython.heap_unlock()
+                assert WATCH._watches is False

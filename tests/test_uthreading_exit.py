@@ -160,6 +160,27 @@ uthreading.Thread(target=print, args=("thread",)).start()
     assert (code, sorted(out.split())) == (0, ["mine", "thread"]), err
 
 
+def test_without_memory_for_ours_another_exit_function_stays(name):
+    if name == "cpython":
+        pytest.skip("its heap can't be locked")
+    script = """
+import micropython, sys
+sys.atexit(lambda: print("mine"))
+from uthreading import Thread, thread
+failed = False
+micropython.heap_lock()
+try:
+    thread._hook_exit()
+except MemoryError:
+    failed = True
+micropython.heap_unlock()
+print(failed)
+Thread(target=print, args=("thread",)).start()
+"""
+    code, out, err, _ = run(name, script)
+    assert (code, out) == (0, "True\nthread\nmine\n"), err
+
+
 def test_ctrl_c_reaches_a_main_thread_that_waits(name):
     script = """
 import uthreading

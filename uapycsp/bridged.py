@@ -69,6 +69,8 @@ class Bell:
     def attach(self):
         """The running task is about to wait: see to it that the flag is looked at. Under lock."""
         flag = engine.listen()
+        if flag is None:
+            raise RuntimeError("bridges need asyncio's ThreadSafeFlag")
         if flag is self.flag:
             return
         old = getattr(self.flag, "loop", None)  # CPython may have several

@@ -43,7 +43,9 @@ from ufuture.heap import advance
 
 if not hasattr(core, "TaskQueue") or not hasattr(core.Task(None), "state"):
     raise ImportError("ufuture needs the asyncio of MicroPython 1.16 or later")
-if not hasattr(core, "cur_task"):  # before 1.23 it appears with the first task that runs
+# Before 1.23 cur_task appears with the first task that runs, and stays when the loop has ended.
+_keeps_task = not hasattr(core, "cur_task")
+if _keeps_task:
     core.cur_task = None
 
 CancelledError = core.CancelledError
@@ -696,8 +698,9 @@ def waits_on(owned):
 
 
 def is_foreign():
-    """Whether the running task was not started by `start`."""
-    return not isinstance(core.cur_task.state, Owned)
+    """Whether the running task is none that serves. A child of `gather` may be any task's."""
+    state = core.cur_task.state
+    return not (isinstance(state, Owned) and state.serves)
 
 
 def is_lost(owned):
@@ -735,7 +738,10 @@ def is_busy():
 
 
 def report(task, exception, message="exception in a task"):
-    """Hand an exception that nobody asked for to the loop's exception handler."""
+    """Hand an exception that nobody asked for to the loop's exception handler.
+
+    Without the memory for that it is printed.
+    """
     try:
         context = {"message": message, "exception": exception, "future": task}
         core.get_event_loop().call_exception_handler(context)
@@ -843,7 +849,8 @@ _PATIENCE = const(3000)  # looks, one a ms, at a loop that may have ended withou
 def listen():
     """From now on other threads may `ask`, or set the flag that this returns.
 
-    The loop calls flag.answer() then, if there is one, and again if that returns true.
+    The loop calls flag.answer() then, if there is one, and again if that returns true. None where
+    asyncio has no such flag.
     """
     global _flag, _listener, _here
     if core._task_queue is not _queue:
@@ -851,7 +858,10 @@ def listen():
     _here = _thread and _thread.get_ident()
     if _thread is not None and (_listener is None or _listener.done()):
         if _flag is None:  # one for all loops: MicroPython dies of a flag that finds no memory
-            _flag = of_asyncio("ThreadSafeFlag")()
+            Flag = of_asyncio("ThreadSafeFlag")
+            if Flag is None:  # Pycom's firmware: nobody may ask
+                return None
+            _flag = Flag()
             _flag.answer = None
         if _driver is None:
             _kick()
@@ -924,7 +934,7 @@ def ask(f, *args):
     _flag.set()
     looks = 0  # in a row that saw no task run: asyncio's loop ends without a word
     while True:
-        looks = looks + 1 if core.cur_task is None else 0
+        looks = looks + 1 if core.cur_task is None or _keeps_task and not is_running() else 0
         with _asked_lock:
             if box:
                 break

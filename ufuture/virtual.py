@@ -129,7 +129,8 @@ else:
         waits = []
         while queue.peek() is not None:
             task = queue.pop()
-            ms = engine.WATCH_MS if task is engine._driver else ticks_diff(task.ph_key, now)
+            looks = task is engine._driver and engine._timed  # else it has been called, and is due
+            ms = engine.WATCH_MS if looks else ticks_diff(task.ph_key, now)
             waits.append((task, task.data, max(0, ms)))
         for task, data, ms in waits:
             queue.push(task, ticks_add(then, ms))

@@ -42,8 +42,8 @@ class AnyWriteEnd(WriteEnd):
                 me = own()
                 me.channel = ch
                 me.op = WRITE
+                ch.post(me)  # which may refuse it: a thread's offer keeps no value
                 me.value = value
-                ch.post(me)
         if me is None:
             if party is not None:
                 party.wake()

@@ -346,7 +346,7 @@ class VirtualAlarm(Alarm):
         self.due = self.turns = None
         try:
             Alarm.start(self, ms)
-        except (RuntimeError, MemoryError) as er:
+        except Exception as er:  # no memory, no thread; a tuple of both might find none
             report(er, None)
 
     def ring(self):

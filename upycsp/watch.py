@@ -136,8 +136,8 @@ def _start_watch():
             kept.start(_watch)
         except BaseException as er:
             _watches = False
-            if not isinstance(er, (RuntimeError, MemoryError)):
-                raise
+            if not isinstance(er, RuntimeError) and not isinstance(er, MemoryError):
+                raise  # each by its name: there may be no memory for a tuple of them
             # A deadlock will not be reported; the network may still run.
 
 

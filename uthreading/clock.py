@@ -88,10 +88,11 @@ def to_ms(seconds):
 # Puts an alarm behind those that are due at the same time.
 def _arm(alarm, ms):
     stage = min(ms, FAR_MS)
+    rest = ms - stage
     due = ticks_add(ticks_ms(), stage)
     _armed.insert(_place(due, 1), alarm)  # may raise MemoryError: nothing has changed then
     alarm.due = due
-    alarm._rest = ms - stage
+    alarm._rest = rest
 
 
 def _disarm(alarm):

@@ -72,8 +72,9 @@ if _CPYTHON:
         time.sleep(ms / 1000)
 
 elif sys.platform in ("esp32", "linux", "darwin"):
-    # An empty poll really sleeps. time.sleep_ms on an ESP32 spends its last 10 ms busy and with
-    # the GIL held, and on the Unix port 4 % of a processor.
+    # An empty poll really sleeps, on an ESP32 from MicroPython 1.19 on; before it only lets others
+    # run. time.sleep_ms there spends its last 10 ms busy and with the GIL held, and on the Unix
+    # port 4 % of a processor.
     import select
 
     _ipoll = select.poll().ipoll

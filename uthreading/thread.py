@@ -240,14 +240,18 @@ def _hook_exit():
         if _hooked:
             return
         _hooked = True
-    if atexit is not None:
-        atexit.register(_join_all)
-    elif hasattr(sys, "atexit"):
-        _chain(sys.atexit(None))
+    try:
+        if atexit is not None:
+            atexit.register(_join_all)
+        elif hasattr(sys, "atexit"):
+            _chain()
+    except BaseException:
+        _hooked = False
+        raise
 
 
 # MicroPython keeps one exit function: calls the one that was there after ours.
-def _chain(other):
+def _chain():
     def at_exit():
         try:
             _join_all()
@@ -256,7 +260,8 @@ def _chain(other):
         if other is not None:
             other()
 
-    sys.atexit(at_exit)
+    other = None  # what at_exit needs is there before it takes the other's place
+    other = sys.atexit(at_exit)
 
 
 def _join_all():

@@ -89,7 +89,6 @@ def _space(it):
 def _add_space(it, ident):
     space = {}
     with kept.lock:
-        it._spaces[ident] = space
         if ident != kept.main_ident:
             record = kept.records.get(ident)
             if record is None:
@@ -97,4 +96,5 @@ def _add_space(it, ident):
             if record[1] is None:
                 record[1] = []
             record[1].append(it)
+        it._spaces[ident] = space  # last: it may find no memory, and is remembered if it does
     return space

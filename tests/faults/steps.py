@@ -17,6 +17,8 @@ sys.path[:1] = sys.argv[2:-1]
 from uapycsp import Channel, Parallel, Spawn, process, run  # noqa: E402
 from ufuture import Barrier, TimeoutError, gather, sleep_ms, wait_for_ms  # noqa: E402
 from ufuture.children import Children  # noqa: E402
+from uapycsp.meeting import AltingBarrier  # noqa: E402
+from uthreading import kept, local  # noqa: E402
 
 _FAILS = b"\0\0\0\0\0\0\0\0"
 
@@ -185,6 +187,38 @@ async def cancel_gather(short):
         await gather(a.read(), b.read())
 
     await cancel(short, both)
+
+
+async def barrier_enrols(short):
+    ends = AltingBarrier.create(2)
+    with short:
+        ends.append(ends[0].enrol())
+    assert ends[0].parties() == len(ends), "a seat that nobody has"
+    await Parallel(*[end.sync() for end in ends])
+
+
+async def local_begins(short):
+    class Mine(local):
+        def __init__(self):
+            self.n = 5
+
+    def begins():
+        with short:
+            mine.n
+        seen.append(mine.n)
+        mine.own = True
+
+    def another():
+        seen.append(hasattr(mine, "own"))
+
+    mine = Mine()
+    seen = []
+    for job in (begins, another):
+        ended = kept.allocate_lock()
+        ended.acquire()
+        kept.start(job, ended.release)
+        ended.acquire()
+    assert seen == [5, False], seen
 
 
 @process(propagate=False)

@@ -30,6 +30,7 @@ if support.FULL:
 
 STEPS = "children_start gather_waits wait_for_waits wait_for_expires barrier_waits".split()
 STEPS += "cancel_parallel cancel_operations cancel_process cancel_gather".split()
+STEPS += "barrier_enrols local_begins".split()
 
 
 def in_scarcity(script, words, variant, folder, seconds):

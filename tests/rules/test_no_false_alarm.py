@@ -251,6 +251,7 @@ def test_a_foreign_task_may_wait_for_a_user_s_guard():
         skip("tasks are uapycsp's")
     for others in ([], [csp.Channel("never").read]):
         assert csp.run(reads_from_task_with(lambda: chosen(others + [Late()]))) == "scheduled"
+        assert csp.run(reads_from_task_with(lambda: gathered(others + [Late()]))) == "scheduled"
 
 
 @csp.process
@@ -264,6 +265,12 @@ async def reads_from_task_with(source):
     v = await a.read()
     await task
     return v
+
+
+async def gathered(guards):
+    from ufuture import gather
+
+    return (await gather(chosen(guards)))[0]
 
 
 async def chosen(guards):

@@ -114,6 +114,50 @@ def test_it_serves_tasks_without_processes():
     assert clock.run(main()) == DAY_MS
 
 
+async def ends_as_others_are_woken():
+    # Who is woken in the turn in which the main task ends is left with the engine to be resumed.
+    fut = ufuture.create_future()
+    asyncio.create_task(waits(fut))
+    await asyncio.sleep(0)
+    fut.set_result(1)
+
+
+async def waits(fut):
+    await fut
+
+
+async def returns():
+    return 1
+
+
+async def within_a_limit():
+    await ufuture.wait_for_ms(returns(), HOUR_MS)
+
+
+def test_what_was_ready_when_a_run_ended_takes_no_time_of_the_next():
+    clock = ufuture.VirtualClock()
+    asyncio.run(ends_as_others_are_woken())
+    clock.run(within_a_limit())
+    assert clock.now_ms() == 0
+    ufuture.VirtualClock().run(ends_as_others_are_woken())
+    # In real time: what is overdue by half a second would come after this.
+    done = []
+
+    async def main():
+        asyncio.create_task(does(done))
+        while not done:
+            await asyncio.sleep(0)
+            turns.append(1)
+            assert len(turns) < 1000
+
+    async def does(done):
+        await within_a_limit()
+        done.append(1)
+
+    turns = []
+    asyncio.run(main())
+
+
 def test_a_clock_by_itself_does_not_run_within_a_run():
     async def nothing():
         pass

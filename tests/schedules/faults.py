@@ -367,14 +367,14 @@ FAULTS = {
     "the last writer that retires drops the buffer": (
         "writers_retire_of_1",
         LIFE,
-        "        return ch.end_close()\n",
-        "        return ch.end_all()\n",
+        "chain = ch.end_close()",
+        "chain = ch.end_all()",
     ),
     "the first reader that retires ends the channel": (
         "readers_retire_of_0",
         LIFE,
-        "            if life.readers:\n                return None\n",
-        "",
+        "            if life.readers == 1:\n",
+        "            if life.readers:\n",
     ),
     "in virtual time two have a turn": (
         "virtual_network",

@@ -1,0 +1,87 @@
+"""What ends for want of memory has changed nothing: MicroPython, with its heap locked.
+
+Where several allocations follow one another, faults/test_exhaustion.py lets each of them fail.
+"""
+
+import micropython
+
+from cspcore.channel import DEAD, DRAINED, READ, BaseChannel
+from cspcore.choice import WriteGuard
+from cspcore.group import Group
+from cspcore.life import join
+from cspcore.verify import verify
+
+INTERPRETERS = ("micropython",)
+
+
+class Party(Group):
+    """A Parallel of nothing but guards, which waits."""
+
+    def __init__(self, *guards):
+        self.begin(guards)
+        self.pending = [self.post(g, g.pending) for g in guards]
+
+    def stamp(self, offer):
+        pass
+
+    def party(self):
+        return None
+
+
+class End:
+    """A counted end."""
+
+    op = None
+
+    def __init__(self, channel):
+        self._channel = channel
+
+
+class Writer(End):
+    op = 1 - READ
+
+
+def without_memory(f):
+    """Whether f() raises MemoryError where nothing can be allocated."""
+    micropython.heap_lock()
+    try:
+        f()
+    except MemoryError:
+        return True
+    finally:
+        micropython.heap_unlock()
+    return False
+
+
+def with_a_lone_guard():
+    # Its own attributes are as few as a guard has that waits with no other.
+    ch = BaseChannel("c")
+    ch._life = None
+    guard = WriteGuard(ch, 7)
+    assert Party(guard).pending == [None] and ch.queue_len() == 1
+    return ch, guard
+
+
+def test_a_close_without_memory_has_closed_nothing():
+    ch, guard = with_a_lone_guard()
+    assert without_memory(ch.end_close)
+    assert ch._readers is None and ch._writers is guard
+    verify(ch)
+    ch.end_close()
+    verify(ch)
+    assert ch._readers is DEAD and ch._writers is guard
+    assert ch.take()[0] == 7
+    assert ch._writers is DRAINED
+
+
+def test_a_writer_that_finds_no_memory_to_retire_has_not_retired():
+    ch, guard = with_a_lone_guard()
+    first, last = join(ch, Writer)._channel, join(ch, Writer)._channel
+    first.retire()
+    assert without_memory(last.retire)
+    assert not last.retired and ch._life.writers == 1 and ch._readers is None
+    verify(ch)
+    last.retire()
+    assert last.retired and ch._life.writers == 0 and ch._readers is DEAD
+    assert ch.take()[0] == 7
+    assert ch._writers is DRAINED
