@@ -452,6 +452,47 @@ def test_wifi_that_a_board_lacks_is_one_sentence(tmp_path, port):
     assert errors.count("\n") == 1
 
 
+_FEW_THREADS = """
+import sys
+sys.path[:0] = [{folder!r}, {root!r}]
+import config
+config.LIB = "upycsp"
+config.RUN = {run!r}
+config.BOARD = {board!r}
+config.BOARDS[config.BOARD]["wifi"] = False
+sizes = config.SIZES[config.RUN]
+sizes["runs"] = 1
+for key in ("n", "messages", "selects"):
+    if key in sizes and config.RUN != "workers":
+        sizes[key] = 4
+from uthreading import kept
+kept.poll_in_main(True)  # as on a board, where it runs no process itself
+left = [{threads}]
+def start(f, args):
+    left[0] -= 1
+    if left[0] < 0:
+        raise OSError("can't create thread")
+    return usual(f, args)
+usual = kept.set_start_new_thread(start)
+import main
+sys.exit(main.main([]))
+"""
+
+
+# The numbers of threads are those of docs/boards.md.
+@pytest.mark.parametrize("board, threads", (("esp32", 15), ("esp32-wifi", 8)))
+@pytest.mark.parametrize("name", [n for n in keys.RUNS if n not in keys.WITHOUT_LIBRARY])
+def test_a_board_has_threads_enough_for_each_benchmark(tmp_path, board, threads, name):
+    (tmp_path / "config.py").write_text(
+        (ROOT / "config.py").read_text().replace('sys.platform in ("linux"', '() in ("linux"'))
+    script = tmp_path / "few.py"
+    script.write_text(_FEW_THREADS.format(
+        root=str(ROOT), folder=str(tmp_path), run=name, board=board, threads=threads))
+    status, output, errors = run("micropython", str(script), heap="2M")
+    assert status == 0, output + errors
+    assert results(output)
+
+
 @pytest.mark.parametrize("board, heap, size", (
     (None, "222K", 30), (None, "4M", 60), ("esp32-spiram", "222K", 60), ("esp32", "4M", 30),
 ))
