@@ -182,10 +182,10 @@ class BaseBufferedChannel(BaseChannel):
             return None
         if self._read_queue is not None:
             return self._met(self._read_queue, value)
+        self._write_queue = insert_given(self._write_queue, offer)  # first: it may need memory
         offer.op = GIVEN
         offer.alt = None
         offer.value = value
-        self._write_queue = insert_given(self._write_queue, offer)
         self._refresh()
         return None
 

@@ -132,8 +132,10 @@ def insert_given(head, offer):
     while at is not None and at.op == GIVEN and offer.seq - at.seq & 0x3FFFFFFF < 0x20000000:
         before = at
         at = at.next
-    offer.next = at
     real = at is not None and at.op != MARKER
+    if real:
+        at.prev = at.prev  # as in link: nothing has happened yet
+    offer.next = at
     if before is None:
         if real:
             offer.prev = last_of(at)
@@ -291,10 +293,10 @@ class BaseChannel:
             party = r.alone()
             r.value = value
             return party
+        self._writers = insert_given(self._writers, offer)  # first: it may need memory
         offer.op = GIVEN
         offer.alt = None
         offer.value = value
-        self._writers = insert_given(self._writers, offer)
         return None
 
     # Ending

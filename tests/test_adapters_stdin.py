@@ -60,6 +60,15 @@ def test_lines_until_the_input_ends(interpreter, library):
     assert p.returncode == 0
 
 
+@with_each
+def test_a_long_line_of_a_pipe(library):
+    line = "x" * 200000
+    with start("cpython", library, 100) as p:
+        text, _ = p.communicate(line + "\n" + "last", timeout=60)
+    assert text.splitlines() == ["b'{}\\n'".format(line), "b'last'", "end"]
+    assert p.returncode == 0
+
+
 @anywhere
 @with_each
 def test_poison_ends_it_while_the_input_is_open(interpreter, library):

@@ -44,6 +44,20 @@ class Serving(engine.Owned):
         self.ends += 1
 
 
+def test_who_waits_first_makes_the_driver_which_a_wake_might_find_no_memory_for():
+    async def main():
+        place = Place()
+        assert engine._driver is None
+        t = asyncio.create_task(place.wait())
+        await until(place.waits)
+        assert engine._driver is not None
+        place.wake()
+        await t
+
+    renew_loop()
+    asyncio.run(main())
+
+
 def test_who_asks_a_loop_that_has_ended_is_answered():
     answers = []
 

@@ -5,7 +5,8 @@ Where several allocations follow one another, faults/test_exhaustion.py lets eac
 
 import micropython
 
-from cspcore.channel import DEAD, DRAINED, READ, BaseChannel
+from cspcore.buffered import BaseBufferedChannel
+from cspcore.channel import DEAD, DRAINED, READ, BaseChannel, Offer
 from cspcore.choice import WriteGuard
 from cspcore.group import Group
 from cspcore.life import join
@@ -53,9 +54,9 @@ def without_memory(f):
     return False
 
 
-def with_a_lone_guard():
+def with_a_lone_guard(ch=None):
     # Its own attributes are as few as a guard has that waits with no other.
-    ch = BaseChannel("c")
+    ch = ch or BaseChannel("c")
     ch._life = None
     guard = WriteGuard(ch, 7)
     assert Party(guard).pending == [None] and ch.queue_len() == 1
@@ -85,3 +86,14 @@ def test_a_writer_that_finds_no_memory_to_retire_has_not_retired():
     assert last.retired and ch._life.writers == 0 and ch._readers is DEAD
     assert ch.take()[0] == 7
     assert ch._writers is DRAINED
+
+
+def test_a_value_that_finds_no_memory_to_be_given_back_can_be_given_back_later():
+    for ch in (BaseChannel("c"), BaseBufferedChannel("c", 0)):
+        with_a_lone_guard(ch)
+        given = Offer(ch, READ)
+        assert without_memory(lambda: ch.give_back(given, 1))
+        assert given.op == READ and given.next is None and ch.queue_len() == 1
+        verify(ch)
+        ch.give_back(given, 1)
+        assert [ch.take()[0] for _ in range(2)] == [1, 7]

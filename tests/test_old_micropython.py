@@ -51,6 +51,7 @@ GUARDED = {
     "transport": "of a stream of CPython's asyncio",
     "with_traceback": "of CPython's exceptions",
     "VirtualTime": "the engine for CPython has it",
+    "LONGEST_LINE": "the engine for CPython has it",
     "exc_value": "a field of our own tuple",
     "_lazy": "asked of our own modules",
     "_made": "asked of our own objects",

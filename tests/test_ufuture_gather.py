@@ -640,3 +640,16 @@ if not MICROPYTHON:
             with raises(SystemExit):
                 asyncio.run(main())
             assert cleaned == [True]
+
+if MICROPYTHON:
+
+    async def test_a_memory_error_is_kept_as_one_that_nothing_takes_over():
+        # MicroPython's own serves for the next exception that finds no memory, too.
+        own = MemoryError("MicroPython's")
+
+        async def fails():
+            raise own
+
+        with raises(MemoryError) as e:
+            await gather(fails(), returns(1))
+        assert e.value is not own

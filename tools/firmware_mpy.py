@@ -25,16 +25,26 @@ HOST_ONLY = ("ufuture/cpython.py", "benchmarks/peers/")  # no board can use thes
 LIMIT = 120  # seconds, for a hang
 # What is so wherever .mpy files are loaded: the compiler leaves out the other branch, CPython's.
 FOR_MICROPYTHON = {
+    '_sys.implementation.name != "cpython"': "True",
+    'sys.implementation.name != "cpython"': "True",
     '_CPYTHON = sys.implementation.name == "cpython"\n': "\n",
     "_CPYTHON": "False",
     'sys.implementation.name == "micropython"': "True",
     'sys.implementation.name == "cpython"': "False",
     'hasattr(engine, "core")': "True",
+    "_NO_MEMORY is not None": "True",
     'hasattr(_thread, "_local")': "False",
     'hasattr(sys, "print_exception")': "True",
     'getattr(er, "characters_written", again)': "again",
     'getattr(stream, "pending", None)': "None",
     'hasattr(stream, "raw")': "False",
+    'hasattr(x, "gi_code")': "False",
+    'InvalidStateError = getattr(engine.asyncio, "InvalidStateError", None)\n': "\n",
+    "if InvalidStateError is None:": "if True:",
+    'getattr(exc, "__traceback__", None)': "None",
+    'getattr(getattr(f, "__code__", None), "co_flags", None)': "None",
+    "    if flags is None:\n        return": "    if True:\n        return",
+    "old is not None and old is not flag.loop": "False",
     "try:\n    from micropython import const\nexcept ImportError:":
         "from micropython import const\nif False:",
     "try:\n    from time import ticks_add, ticks_diff, ticks_ms\nexcept ImportError:":

@@ -54,6 +54,8 @@ async def PinEvents(pin, cout, trigger=None, size=16):
     come before the first of them is read; of more, those that find no room are dropped, and then
     the level that the pin has is written, so that the last value written is never an old one.
     """
+    if size < 1:
+        raise ValueError("a size of at least 1 is expected")
     ring = Ring(size)
     flag = engine.of_asyncio("ThreadSafeFlag")()
     if trigger is None:
@@ -134,6 +136,8 @@ async def FromStream(stream, cout, n=None):
 
     stream: an asyncio.StreamReader. When it ends, or fails by an OSError, cout is poisoned.
     """
+    if n is not None and n < 1:
+        raise ValueError("n is at least 1")
 
     async def work():
         try:
@@ -229,7 +233,10 @@ async def LineServer(host, port, cout, backlog=5):
             answers.poison()
 
     closed = Closed(cout)
-    server = await engine.of_asyncio("start_server")(connected, host, port, backlog=backlog)
+    options = {"backlog": backlog}
+    if not hasattr(engine, "core"):
+        options["limit"] = engine.LONGEST_LINE
+    server = await engine.of_asyncio("start_server")(connected, host, port, **options)
     try:
         if hasattr(engine, "core"):
             watch = Spawn(_watch(closed, server.close))

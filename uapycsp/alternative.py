@@ -13,6 +13,7 @@ from uapycsp import channel as channels
 from uapycsp.wait import NOTHING, Composed, coroutine, give_back, turn
 
 CancelledError = engine.CancelledError
+_ALWAYS = (Skip, Timer)  # made once: there may be no memory for it
 
 
 class Alternative(Composed, engine.Parked, Choice):
@@ -25,7 +26,7 @@ class Alternative(Composed, engine.Parked, Choice):
         self._asks = 0
         for g, o in zip(guards, self._offers):
             if o is None:
-                if not isinstance(g, (Skip, Timer)):
+                if not isinstance(g, _ALWAYS):
                     self._asks = 1
             elif o.channel.external:
                 self.refuse_threads(o.channel)
@@ -103,7 +104,7 @@ class Alternative(Composed, engine.Parked, Choice):
             elif channels.stays is not None:
                 yield from channels.stays
             if self._own and self._offers[i] is None:
-                if isinstance(self.guards[i], (Skip, Timer)):
+                if isinstance(self.guards[i], _ALWAYS):
                     yield turn()  # or a loop that polls would let nobody else run
                 v = _happened(self.guards[i], v)
         return self.guards[i], v  # one block, as the tuple in channel.ReadEnd

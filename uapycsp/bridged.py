@@ -184,10 +184,10 @@ class TaskOffer(engine.Parked, Offer):
                 if self.op != GIVEN:
                     self.channel.withdraw(self)
             else:
-                bell.forget(self)
                 if self.op == READ and value is not POISON:
                     self.seq = self.stamp
                     party = self.channel.give_back(self, value)  # which keeps this offer
+                bell.forget(self)  # not before: there may be no memory for that
         if party is not None:
             party.wake()
         return self.woken

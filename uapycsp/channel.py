@@ -49,6 +49,10 @@ class ReadEnd(End):
         ch = self._channel
         o = ch._writers
         if o is not None:
+            # The heap is searched from where the last object of one block was found. This tuple
+            # is one; without it each new generator walks over all the garbage there is. It comes
+            # first, for there may be no memory for it.
+            (ch,)
             if o.alt is None:
                 n = o.next
                 ch._writers = n
@@ -66,9 +70,6 @@ class ReadEnd(End):
                     wake(o)
                 if taker is not None:
                     taker.channel = ch
-            # The heap is searched from where the last object of one block was found. This tuple
-            # is one; without it each new generator walks over all the garbage there is.
-            (v,)
             return v
         o = me
         if o is None:
@@ -128,6 +129,7 @@ class WriteEnd(End):
         ch = self._channel
         o = ch._readers
         if o is not None:
+            (ch,)  # one block, as in csp_read
             if o.alt is None:
                 n = o.next
                 ch._readers = n
@@ -142,7 +144,6 @@ class WriteEnd(End):
                     wake(o)
                 elif stays is not None:
                     yield from stays
-            (value,)  # one block, as in csp_read
             return 0
         o = me
         if o is None:

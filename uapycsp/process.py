@@ -13,7 +13,7 @@
 import sys
 
 from ufuture.loop import cancel, engine, is_older, note_older
-from cspcore.channel import GIVEN, POISON, READ, TAKEN, WRITE, const, forget
+from cspcore.channel import POISON, READ, TAKEN, WRITE, const, forget
 from cspcore.channel import Offer as BaseOffer
 from cspcore.choice import WRITES, End, PendingWrite, WriteGuard
 from cspcore.errors import DeadlockError, PoisonException
@@ -30,7 +30,7 @@ from cspcore.process import (
     started_twice,
     unchanged,
 )
-from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine
+from uapycsp.wait import Composed, Join, Offer, Waiting, coroutine, given
 
 CancelledError = engine.CancelledError
 
@@ -529,7 +529,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
             if o is None or o.channel is None or o.alt is not None:
                 continue  # no operation, or one that has not begun, or that waits
             if o.op == READ and o.value is not POISON:
-                v = Offer(o.channel, GIVEN)
+                v = given(o.channel)
                 v.value = o
                 v.seq = o.seq
                 v.next = values

@@ -90,9 +90,9 @@ class Spawn(Awaitable):
     @coroutine
     def _await(self):
         if not self.done():
-            self._asked = 1
-            j = Join()
+            j = Join()  # first: there may be no memory for it
             j.next = self._waiting
+            self._asked = 1
             self._waiting = j
             try:
                 yield engine.park(j)

@@ -160,6 +160,14 @@ def wait_in_queue(end, value):
     return v
 
 
+def given(channel):
+    """An offer for a value that is to be given back, which needs no more memory then."""
+    w = channel.queue_of(WRITE)
+    if w is not None:
+        w.prev = w.prev  # see cspcore.channel.insert_given
+    return Offer(channel, GIVEN)
+
+
 def give_back(channel, value, order):
     """Give back a value whose reader was cancelled, and was paired in that order among all."""
     o = Offer(channel, GIVEN)

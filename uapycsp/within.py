@@ -33,10 +33,10 @@ def _read(end, timer):
         yield turn()
     ch = end._channel
     if ch._writers is not None:
+        (ch,)  # one block, as in channel.ReadEnd
         v, party = ch.take()
         if party is not None:
             engine.wake(party)
-        (v,)  # one block, as in channel.ReadEnd
         return v
     return (yield from _wait(end, timer))
 
@@ -47,12 +47,12 @@ def _write(end, timer, value):
         yield turn()
     ch = end._channel
     if ch._readers is not None:
+        (ch,)
         party = ch.give(value)
         if party is not None:
             engine.wake(party)
         elif channels.stays is not None:
             yield from channels.stays
-        (value,)
         return 0
     return (yield from _wait(end.alt_pending_write(value), timer))
 

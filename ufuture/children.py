@@ -6,6 +6,8 @@
 from ufuture.loop import cancel, engine, is_older, note_older
 
 CancelledError = engine.CancelledError
+# MicroPython has one exception for when there is no memory, which what comes later may take over.
+_NO_MEMORY = MemoryError() if hasattr(engine, "core") else None
 
 
 class _Child(engine.Owned):
@@ -20,6 +22,8 @@ class _Child(engine.Owned):
     def ended(self, value, exception):
         self.has_ended = True
         self.value = value
+        if _NO_MEMORY is not None and isinstance(exception, MemoryError):
+            exception = _NO_MEMORY
         self.exception = exception
         self._group.child_ended(self)
 

@@ -302,6 +302,9 @@ def is_busy():
     return is_running() or _loop is not None and _loop.is_running()
 
 
+LONGEST_LINE = 1 << 30  # bytes; asyncio's readline takes no more than 64 KB if it is not told
+
+
 async def reader(file):
     """A StreamReader of a pipe or terminal, or what serves as one of a file; and what ends it."""
     number = file.fileno()
@@ -309,7 +312,7 @@ async def reader(file):
     if stat.S_ISREG(mode) or stat.S_ISCHR(mode) and not os.isatty(number):
         return _FileReader(file), lambda: None  # which no loop can wait for, and needs no wait
     blocks = os.get_blocking(number)
-    stream = asyncio.StreamReader()
+    stream = asyncio.StreamReader(LONGEST_LINE)
     protocol = asyncio.StreamReaderProtocol(stream)
     own = open(os.dup(number), "rb", 0)  # for the transport closes it
     connects = asyncio.get_running_loop().connect_read_pipe(lambda: protocol, own)

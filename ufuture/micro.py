@@ -115,10 +115,10 @@ class Parked:
 
     def remove(self, task):
         # task.cancel() calls this, and then pushes the task with a CancelledError to throw.
+        if self.cancelled() and not self.queued:  # it may need memory: nothing has happened then
+            _skip(self)
         if self.queued:
             core._task_queue.remove(task)
-        if self.cancelled() and not self.queued:
-            _skip(self)
         # What is None already is not stored, which might need memory: its task would stay behind.
         if self.queued:
             self.queued = False
@@ -263,6 +263,8 @@ def park(parked):
     task = core.cur_task
     state = task.state
     if not isinstance(state, Owned):
+        if _driver is None:
+            _kick()  # not when it is woken: there may be no memory for it
         if parked.task is not None or parked.aside is not None:
             parked.task = parked.aside = None
         parked.foreign = task
@@ -752,9 +754,9 @@ def report(task, exception, message="exception in a task"):
 def run(coro, after=None):
     """Run a coroutine as the main task; its value. If that is interrupted, run after() then."""
     global _alive, _runner
+    ended = [None]  # False from its beginning on
     _runner = _thread and _thread.get_ident()
     _alive = 0  # what an interrupted run left behind does not count
-    ended = [None]  # False from its beginning on
     main = None
     try:
         main = core.create_task(_note(coro, ended))

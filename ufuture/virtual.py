@@ -71,20 +71,23 @@ else:
                 core.TaskQueue.push  # before 1.19 it is another one
             except (OverflowError, AttributeError):
                 raise RuntimeError("a virtual clock needs words of 64 bits and MicroPython 1.19")
-            self._wait = core._io_queue.wait_io_event
+            io = core._io_queue
+            self._wait = io.wait_io_event
             self._usual = engine._push, engine._push_at, engine.park_ms
-            _move(now, self._ticks)
-            core._io_queue.wait_io_event = self._wait_or_jump
-            core.ticks = engine.ticks_ms = self.ticks
-            engine._push = self._push_now
-            engine._push_at = self._push_later
-            engine.park_ms = self._park_ms
+            ticks = self.ticks
+            mine = self._push_now, self._push_later, self._park_ms
+            queue = core.TaskQueue()
+            self._spare = core.TaskQueue()  # for the end
+            io.wait_io_event = self._wait_or_jump  # the last that needs memory
+            core.ticks = engine.ticks_ms = ticks
+            engine._push, engine._push_at, engine.park_ms = mine
+            _move(queue, now, self._ticks)
 
         def end(self):
             engine._push, engine._push_at, engine.park_ms = self._usual
             core.ticks = engine.ticks_ms = ticks_ms
             core._io_queue.wait_io_event = self._wait
-            _move(self._ticks, ticks_ms())
+            _move(self._spare, self._ticks, ticks_ms())
 
         def _push_now(self, task):
             self._usual[1](task, self._ticks)
@@ -123,15 +126,19 @@ else:
                 self._ticks = ticks_add(self._ticks, ms)
                 self._passed += ms
 
-    def _move(now, then):
-        # Who waits since before, or will do so after, goes on by the other clock.
-        queue = core._task_queue
-        waits = []
-        while queue.peek() is not None:
-            task = queue.pop()
+    def _move(queue, now, then):
+        # Who waits since before, or will do so after, goes on by the other clock, and in another
+        # queue: there may be no memory to keep them meanwhile.
+        old = core._task_queue
+        task = old.peek()
+        while task is not None:
+            data = task.data
             looks = task is engine._driver and engine._timed  # else it has been called, and is due
             ms = engine.WATCH_MS if looks else ticks_diff(task.ph_key, now)
-            waits.append((task, task.data, max(0, ms)))
-        for task, data, ms in waits:
-            queue.push(task, ticks_add(then, ms))
+            old.pop()
+            queue.push(task, ticks_add(then, ms if ms > 0 else 0))
             task.data = data
+            task = old.peek()
+        if engine._queue is old:
+            engine._queue = queue
+        core._task_queue = queue

@@ -119,6 +119,8 @@ def build(process, Channel, plain):
 
 
 def _pin_events(pin, cout, write, trigger, size):
+    if size < 1:
+        raise ValueError("a size of at least 1 is expected")
     events = InterruptChannel("interrupts of a pin", isr=size)
     arrivals = _Arrivals(events, cout)
     if trigger is None:

@@ -22,9 +22,14 @@ _AWAITED = {
 }
 
 
-def _awaited(x):
+def _awaited(x, deep=4):
+    # What holds no ends stays the object it is: it may be a value. Lists of lists of them are few.
     if isinstance(x, (list, tuple)):
-        return [_awaited(part) for part in x]
+        parts = [_awaited(part, deep - 1) for part in x] if deep else x
+        for i in range(len(x)):
+            if parts[i] is not x[i]:
+                return parts
+        return x
     kind = _AWAITED.get(type(x))
     if kind is None and isinstance(x, CountedEnd):
         counted = load("upycsp.aio_counted")

@@ -651,14 +651,13 @@ class Spawn:
         """Wait for the process's end; its value. Raises its exception."""
         p = self._process
         with lock:
+            me = None if self._ended else own()  # first: there may be no memory for it
             self._asked = True
-            me = None
-            if self._ended:
+            if me is None:
                 if self._exception is not None:
                     _failures.forget(self)
                     self.within = None
             else:
-                me = own()
                 me.on = self
                 me.next = self._waiting
                 self._waiting = me

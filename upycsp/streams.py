@@ -52,6 +52,8 @@ def copy_from(stream, cout, write, n, change=None):
 
     change: makes of what is read what is split into lines.
     """
+    if n is not None and n < 1:
+        raise ValueError("n is at least 1")
     has_ended = end_of(cout)
     check(stream)
     try:

@@ -17,6 +17,7 @@ sys.path[:1] = sys.argv[2:-1]
 from uapycsp import Channel, Parallel, Spawn, process, run  # noqa: E402
 from ufuture import Barrier, TimeoutError, gather, sleep_ms, wait_for_ms  # noqa: E402
 from ufuture.children import Children  # noqa: E402
+from ufuture.loop import engine  # noqa: E402
 from uapycsp.meeting import AltingBarrier  # noqa: E402
 from uthreading import kept, local  # noqa: E402
 
@@ -219,6 +220,88 @@ async def local_begins(short):
         kept.start(job, ended.release)
         ended.acquire()
     assert seen == [5, False], seen
+
+
+async def read_meets(short):
+    @process(propagate=False)
+    async def writes(cout):
+        for i in range(3):
+            await cout(i)
+
+    ch = Channel("ch")
+    got = []
+    h = Spawn(writes(ch.write))
+    while not ch.queue_len():
+        await sleep_ms(0)
+    with short:
+        got.append(await ch.read())
+    while len(got) < 3:
+        got.append(await ch.read())
+    assert got == [0, 1, 2], got
+    await h.join()
+
+
+async def write_meets(short):
+    @process(propagate=False)
+    async def reads(cin):
+        got.append(await cin())
+
+    ch = Channel("ch")
+    got = []
+    h = Spawn(reads(ch.read))
+    while not ch.queue_len():
+        await sleep_ms(0)
+    with short:
+        await ch.write(1)
+    if short.ended:
+        assert ch.queue_len() == 1, "it was written all the same"
+        await ch.write(1)
+    await h.join()
+    assert got == [1]
+
+
+async def join_waits(short):
+    @process(propagate=False)
+    async def waits(cin):
+        await cin()
+
+    @process(propagate=False)
+    async def joins():
+        with short:
+            await h.join()
+
+    ch = Channel("ch")
+    h = Spawn(waits(ch.read))
+    waiter = Spawn(joins())
+    Spawn(over(short))
+    while not ch.queue_len():
+        await sleep_ms(0)
+    assert not waiter.done() or h._asked == 0, "it counts as told to whom it is not"
+    await ch.write(1)
+    await waiter.join()
+    while not h.done():
+        await sleep_ms(0)
+
+
+async def cancel_task(short):
+    async def reads():
+        got.append(await ch.read())
+
+    ch = Channel("ch", external=True)
+    got = []
+    t = engine.core.create_task(reads())
+    while not ch.queue_len():
+        await sleep_ms(0)
+    o = t.data
+    await ch.write(1)
+    while not o.queued and not t.done():
+        await sleep_ms(0)
+    with short:
+        t.cancel()
+    for _ in range(20):
+        await sleep_ms(0)
+    assert t.done(), "it waits for good"
+    assert got or await ch.read.within(0) == 1
 
 
 @process(propagate=False)

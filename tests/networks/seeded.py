@@ -36,8 +36,8 @@ FAULTS = {
     ),
     "a value is given back behind the writers": (
         "uapycsp", "cspcore/channel.py",
-        "        self._writers = insert_given(self._writers, offer)\n",
-        "        self._writers = link(self._writers, offer)\n",
+        "        self._writers = insert_given(self._writers, offer)",
+        "        self._writers = link(self._writers, offer)",
     ),
     "a loser's offers are not withdrawn": (
         "upycsp", "cspcore/choice.py",

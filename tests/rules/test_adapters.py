@@ -495,6 +495,24 @@ async def test_a_server_serves_several_at_once():
     assert await join(h) is None
 
 
+async def test_a_server_takes_a_long_line():
+    if MICROPYTHON:
+        skip("its streams have no limit")
+    address = new_address()
+    ch = csp.Channel("connections")
+    h = csp.Spawn(adapters.LineServer(*address, ch.write))
+    word = b"x" * 200000
+    log = talker(address, [word])
+    lines, answers = await ch.read()
+    assert await lines() == word + b"\n"
+    await answers(b"taken\n")
+    await until(lambda: log.has(None))
+    assert log.items()[0] == b"taken\n"
+    answers.poison()
+    ch.poison()
+    await join(h)
+
+
 async def test_who_poisons_both_ends_hangs_up():
     address = new_address()
     ch = csp.Channel("connections")
@@ -584,6 +602,10 @@ async def test_bad_use_of_an_adapter_is_told():
     for make in (
         lambda: adapters.Samples(int, ch.write, 0),
         lambda: adapters.Samples(int, ch.read, 10),  # pyright: ignore
+        lambda: adapters.FromStream(None, ch.write, 0),  # pyright: ignore
+        lambda: adapters.FromStream(None, ch.write, -1),  # pyright: ignore
+        lambda: adapters.PinEvents(FakePin(), ch.write, size=0),
+        lambda: adapters.PinEvents(FakePin(), ch.write, size=-1),
     ):
         with raises(ValueError, TypeError):
             await par(make())

@@ -249,6 +249,19 @@ async def test_commstime_counts():
         assert [bool(ch.poisoned) for ch in (a, b, c, d)] == [True] * 4
 
 
+async def test_a_value_that_is_a_list_or_tuple_stays_what_it_is():
+    ring = []
+    ring.append(ring)
+    for value in (("a", 1), ["a"], [["a"], ("b",)], (), [], ring):
+        ch = csp.Channel("c")
+        got = (await par(plug.Generate(ch.write, value), plug.Collect(ch.read, 2)))[1]
+        assert got[0] is value and got[1] is value
+    a, b, _ = three()
+    folds = plug.Fold(a.read, b.write, lambda r, v: r + (v,), ())
+    gives_two = gives(a.write, (1, 2))
+    assert (await par(gives_two, folds, plug.Collect(b.read)))[2] == [(1,), (1, 2)]
+
+
 async def test_a_plugged_process_reports_a_wrong_value_loudly():
     a, b, c = three()
     with raises(TypeError):

@@ -273,10 +273,9 @@ FAULTS = {
     "join looks before it locks": (
         "spawn_and_join_blocks",
         PROCESS,
-        "        with lock:\n            self._asked = True\n            me = None\n"
-        "            if self._ended:\n",
-        "        ended = self._ended\n        with lock:\n            self._asked = True\n"
-        "            me = None\n            if ended:\n",
+        "        with lock:\n            me = None if self._ended else own()",
+        "        ended = self._ended\n        with lock:\n"
+        "            me = None if ended else own()",
     ),
     "a dying process poisons nothing": (
         "failure_beside_a_neighbour_blocks",
