@@ -106,5 +106,5 @@ sizes: setup ## bytes of flash and RAM that the packages take, into docs/sizes.m
 	@$(python) tools/sizes.py
 
 clean: ## remove .venv, build and all caches
-	@rm -rf .venv build .pytest_cache .ruff_cache
+	@rm -rf .venv build .pytest_cache .ruff_cache *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

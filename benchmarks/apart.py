@@ -20,6 +20,9 @@ def _words(program, name, libraries, values):
         # What the heap's own tables take is not in its size.
         size = (gc.mem_alloc() + gc.mem_free()) * 1036 // 1024
         words.extend(["-X", "heapsize={}".format((size + 1023) // 1024 * 1024)])
+        if sys.path[0] == "":  # by `-m`: what stands here, a build, comes before the sources
+            words.append("-m")
+            program = program.split("/")[-1].split(".")[0]
     words.extend([program, name])
     if libraries:
         words.append("lib=" + _text(libraries))

@@ -283,7 +283,12 @@ def _lacks(what):
 
 
 def main(chosen, apis, sizes):
-    """Prints a row for each library and wait that this port has; raises WrongResult."""
+    """Prints a row for each library and wait that this port has; raises WrongResult.
+
+    OverflowError for more ms than a port sleeps.
+    """
+    if sizes["ms"] >> 30:
+        raise OverflowError
     table = Table("latency", "us late, ms={} n={} runs={}; idle: us of processor time a second".
                   format(sizes["ms"], sizes["n"], sizes["runs"]), "p50, p99, goal")
     whats = []

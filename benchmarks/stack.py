@@ -68,9 +68,12 @@ class _Ends:
         self._csp = csp
         self._silent = csp.Channel("silent").read
         self._ending = []
+        self._waiting = []  # the one at each, and behind them those whose process has ended
 
     def prepare(self):
         csp = self._csp
+        while len(self._waiting) > len(self._ending):
+            self._waiting.pop().join()  # its thread is there for the next one
 
         @csp.process
         def waits(alt):
@@ -83,7 +86,7 @@ class _Ends:
         while len(self._ending) < TRIES:
             ch = csp.Channel("ends")
             alt = csp.Alternative(self._silent, ch.read)
-            csp.Spawn(waits(alt))
+            self._waiting.append(csp.Spawn(waits(alt)))
             while not alt.waits:
                 sleep_ms(1)
             self._ending.append(ends(ch.write))

@@ -546,3 +546,12 @@ def test_csp_is_the_configured_library_and_is_awaited(tmp_path, port, lib, said)
     status, output, errors = run(port, str(script))
     assert status == 0, errors
     assert output == said + "\n"
+
+
+def test_each_interpreter_of_several_takes_a_build_that_stands_before_the_sources(tmp_path):
+    (tmp_path / "uapycsp.py").write_text("raise ValueError('the build')\n")
+    words = ["commstime", "lib=uapycsp,upycsp", "api=plain", "n=2", "runs=1", "delta=seq"]
+    done = subprocess.run(
+        [*command("micropython"), "-m", "main", *words], cwd=tmp_path, capture_output=True,
+        text=True, timeout=120, env={**os.environ, "MICROPYPATH": str(ROOT) + ":.frozen"})
+    assert done.returncode == 1 and "the build" in done.stdout + done.stderr

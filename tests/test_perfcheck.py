@@ -105,3 +105,15 @@ def test_no_operation_takes_more_instructions_than_before(capfd):
     if json.loads(perfcheck.KEPT.read_text())["interpreter"] != here:
         pytest.skip("the counts kept are not of " + here)
     assert perfcheck.main([]) == 0, capfd.readouterr().out
+
+
+def test_the_python_of_a_wheel_is_found_in_a_folder_whose_name_has_a_space(tmp_path):
+    folder = tmp_path / "sp ace"
+    folder.mkdir()
+    script = folder / "micropython"
+    shell = "#!/bin/sh\n"  # so pip writes it there
+    script.write_text(shell + "exec python3\nfrom micropython import main\n")
+    (folder / "python3").write_text("")
+    assert perfcheck.python_of(script) == str(folder / "python3")
+    script.write_text(shell + "exec micropython\n")
+    assert perfcheck.python_of(script) is None

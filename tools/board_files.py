@@ -156,7 +156,7 @@ class Plan:
         self.bytes = sum(len(wanted[p]) for p in self.changed)
         self.halves = [p for p in state.files if p.endswith(NEW)]
         self.stale = [p for p in sorted(state.files) if p not in wanted and p.count("/")
-                      and p.endswith((".py", ".mpy"))]
+                      and p.endswith((".py", ".mpy", ".pyc"))]
         self.kept = {}      # {name: of the backup}
         for name in OWN:
             if name in self.changed and name in state.root:

@@ -148,10 +148,12 @@ def executed(runs, compiled=None, layout=0):
 def python_of(program):
     """The CPython that starts a MicroPython of the wheel; None if the program is another."""
     with open(program, "rb") as file:
-        first, _, rest = file.read(2000).partition(b"\n")
-    if not first.startswith(b"#!") or b"from micropython import main" not in rest:
+        head = file.read(2000)
+    if not head.startswith(b"#!") or b"from micropython import main" not in head:
         return None
-    return first[2:].decode().strip()
+    # It lies beside it; the first line may be a shell's, for a path with a space.
+    beside = pathlib.Path(program).absolute().parent / "python3"
+    return str(beside) if beside.exists() else head.partition(b"\n")[0][2:].decode().strip()
 
 
 def _valgrind(words, what, folder):

@@ -1,12 +1,14 @@
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 from cspcore._awaited import Process, ReadEnd, WriteEnd
 
 _T = TypeVar("_T")
 
-class Reader(Protocol):
+class LineReader(Protocol):
     def readline(self) -> Awaitable[bytes]: ...
+
+class Reader(Protocol):
     def read(self, n: int, /) -> Awaitable[bytes]: ...
 
 class Writer(Protocol):
@@ -20,7 +22,10 @@ def TimerTicks(timer: Any, cout: WriteEnd[int], period_ms: int) -> Process[None]
 def Samples(
     read: Callable[[], _T], cout: WriteEnd[_T], interval_ms: int
 ) -> Process[None]: ...
-def FromStream(stream: Reader, cout: WriteEnd[bytes], n: int | None = None) -> Process[None]: ...
+@overload
+def FromStream(stream: LineReader, cout: WriteEnd[bytes], n: None = None) -> Process[None]: ...
+@overload
+def FromStream(stream: Reader, cout: WriteEnd[bytes], n: int) -> Process[None]: ...
 def ToStream(cin: ReadEnd[bytes], stream: Writer) -> Process[None]: ...
 def StdinLines(cout: WriteEnd[bytes]) -> Process[None]: ...
 def LineServer(

@@ -1,12 +1,14 @@
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 from cspcore._plain import Process, ReadEnd, WriteEnd
 
 _T = TypeVar("_T")
 
-class Reader(Protocol):
+class LineReader(Protocol):
     def readline(self) -> bytes | None: ...
+
+class Reader(Protocol):
     def read(self, n: int, /) -> bytes | None: ...
 
 class Receiver(Protocol):  # a socket
@@ -25,8 +27,13 @@ def TimerTicks(timer: Any, cout: WriteEnd[int], period_ms: int) -> Process[None]
 def Samples(
     read: Callable[[], _T], cout: WriteEnd[_T], interval_ms: int
 ) -> Process[None]: ...
+@overload
 def FromStream(
-    stream: Reader | Receiver, cout: WriteEnd[bytes], n: int | None = None
+    stream: LineReader | Receiver, cout: WriteEnd[bytes], n: None = None
+) -> Process[None]: ...
+@overload
+def FromStream(
+    stream: Reader | Receiver, cout: WriteEnd[bytes], n: int
 ) -> Process[None]: ...
 def ToStream(cin: ReadEnd[bytes], stream: Writer | Sender) -> Process[None]: ...
 def StdinLines(cout: WriteEnd[bytes]) -> Process[None]: ...

@@ -1,0 +1,1 @@
+# What `ch.reader() and ch.writer()` needs, to be imported early: it has no public names.
