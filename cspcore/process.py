@@ -75,6 +75,9 @@ class BaseProcess:
     def forgo(self, exception):
         """It will never be started: its neighbours must not wait for it. As die."""
         exception = self.die(exception)
+        if sys.implementation.name == "cpython":
+            if self._args is None and hasattr(self._f, "close"):
+                self._f.close()  # a coroutine: there is a warning if nobody has awaited it
         try:
             self._group = False
         except MemoryError:  # it was not claimed, and has no such attribute yet
@@ -213,12 +216,12 @@ class Ring:
         return self._newer
 
     def each(self):
-        """Its processes; the one just given may leave meanwhile."""
+        """Its processes; either the one just given or the others may leave meanwhile."""
         p = self._newer
         while p is not self:
             newer = p._newer
             yield p
-            p = newer
+            p = p._newer or newer
 
 
 MOST_KEPT = const(8)  # failures that a run keeps: it may never end, as on a device

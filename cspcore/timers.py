@@ -64,18 +64,25 @@ class At(Timer):
         """Another moment, for the selections to come."""
         if not isinstance(ticks, int):
             raise TypeError("a moment is a whole number of ticks")
+        self._passed = None  # the moment that was seen to have passed
         self.ticks = ticks
-        self._passed = False
+
+    def rest_ms(self, ticks):
+        if self._passed == ticks:
+            return 0
+        return self.clock.ticks_diff(ticks, self.clock.ticks_ms())
 
     def enable(self, alt):
-        ms = self.clock.ticks_diff(self.ticks, self.clock.ticks_ms())
-        if self._passed or ms <= 0:
+        ms = self.rest_ms(self.ticks)
+        if ms <= 0:
             return True, None
         alt.arm(ms, self)
         return False, None
 
     def _happened(self, value):
-        self._passed = True
+        ticks = self.ticks  # which may be another one by now, and ahead
+        if self.rest_ms(ticks) <= 0:
+            self._passed = ticks
 
 
 class Every(Timer):

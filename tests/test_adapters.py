@@ -1,9 +1,10 @@
 """uapycsp.adapters: cancellation and asyncio's streams; see rules/test_adapters.py."""
 
-from ufuture_support import MICROPYTHON, SkipTest, asyncio, raises, sleep_ms, until
+from ufuture_support import MICROPYTHON, SkipTest, asyncio, raises, settle, sleep_ms, until
 
-from uapycsp import Channel, Spawn, process, run
+from uapycsp import Channel, RetireException, Spawn, process, run
 from uapycsp.adapters import FromStream, LineServer, PinEvents, ToStream
+from ufuture import Future
 
 TIME_LIMIT = 240
 
@@ -104,6 +105,21 @@ def test_what_is_given_a_wrong_end_reads_nothing():
     assert stream.lines == [b"one\n"]
 
 
+def test_a_stream_that_blocks_is_refused():
+    class Blocking:
+        def readline(self):
+            return b"one\n"
+
+        def read(self, n):
+            return None
+
+    for n in (None, 1):
+        ch = Channel("lines")
+        with raises(TypeError):
+            run(FromStream(Blocking(), ch.write, n), collect(ch.read))
+        assert ch.poisoned
+
+
 def test_poison_ends_who_waits_for_a_stream():
     ch = Channel("lines")
 
@@ -115,6 +131,38 @@ def test_poison_ends_who_waits_for_a_stream():
 
     stream = FakeReader([b"one\n"], None)
     assert run(FromStream(stream, ch.write), reads_one(ch.read))[1] == b"one\n"
+
+
+def test_it_ends_as_its_channel_does():
+    # Poison of a strength keeps it; and a channel that its readers left is not poisoned.
+    @process
+    async def relays(begin, cin, cout):
+        await begin
+        await cout(await cin())
+
+    async def main():
+        for waits in (0, 1):
+            stream = FakeReader([b"one\n"] * waits, None)
+            border, lines, begin = Channel("border", immunity=1), Channel("lines"), Future()
+            h = Spawn(FromStream(stream, lines.write))
+            other = Spawn(relays(begin, lines.read, border.write))
+            await until(lambda: lines.queue_len() == waits)
+            lines.poison(1)
+            await h
+            begin.set_result(None)
+            await other
+            assert lines.poisoned and not border.poisoned
+
+            lines, stream = Channel("lines"), FakeReader([b"one\n"] * waits, None)
+            reader, writer = lines.reader(), lines.writer()
+            h = Spawn(FromStream(stream, lines.writer()))
+            await settle()
+            reader.retire()
+            await h
+            with raises(RetireException):
+                await writer(b"two\n")
+
+    run(main())
 
 
 class FakeWriter:

@@ -635,6 +635,85 @@ def test_a_second_virtual_clock_is_refused_whatever_thread_it_is_in():
 
 if sys.implementation.name != "micropython":
 
+    def test_a_run_is_refused_until_the_loop_of_another_thread_s_is_over():
+        # Its network has ended by then; the loop still waits for what an executor does.
+        uthreading = threads()
+        begun, tried = uthreading.Event(), uthreading.Event()
+        told = []
+
+        async def first():
+            asyncio.get_running_loop().run_in_executor(None, tried.wait, 60)
+            begun.set()
+
+        def tries():
+            begun.wait(60)
+            for _ in range(100):
+                told.append(runs_or_is_refused(nothing()))
+            tried.set()
+
+        t = uthreading.Thread(target=tries)
+        t.start()
+        run(first())
+        t.join()
+        assert told == ["refused"] * 100
+        assert run(nothing()) is None
+
+    def test_of_two_runs_at_the_same_moment_none_disturbs_the_other():
+        uthreading = threads()
+        for _ in range(30):
+            both = uthreading.Barrier(2)
+            told = []
+
+            async def lasts():
+                await asyncio.sleep(0.01)
+                return "ran"
+
+            def runs():
+                coro = lasts()
+                both.wait()
+                told.append(runs_or_is_refused(coro))
+
+            ts = [uthreading.Thread(target=runs) for _ in range(2)]
+            for t in ts:
+                t.start()
+            for t in ts:
+                t.join()
+            assert "ran" in told and set(told) <= {"ran", "refused"}, told
+
+    async def nothing():
+        await sleep_ms(1)
+
+    def runs_or_is_refused(coro):
+        try:
+            return run(coro)
+        except RuntimeError:
+            coro.close()
+            return "refused"
+
+    def test_a_coroutine_that_will_not_begin_is_not_warned_of():
+        import gc
+        import warnings
+
+        import uapycsp
+        from upycsp import aio
+
+        async def fails():
+            raise ValueError
+
+        async def later():
+            pass
+
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for csp in (uapycsp, aio):
+                for network in (csp.Sequence(fails(), later()),
+                                csp.Parallel(fails(), csp.Sequence(fails(), later()))):
+                    with raises(ValueError):
+                        csp.run(network)
+            del network
+            gc.collect()
+        assert not told
+
     def test_a_thread_that_asks_a_loop_that_has_closed_gets_false():
         answers = []
 

@@ -583,6 +583,22 @@ def test_a_run_waits_for_the_end_of_what_it_cancels():
     renew_loop()
 
 
+def test_a_run_ends_though_what_it_cancels_has_members_that_have_just_ended():
+    @process
+    async def passes(cin):
+        await cin()
+        await sleep_ms(0)
+
+    async def main():
+        ch = Channel("c")
+        Spawn(Parallel(passes(ch.read), reads(Channel("d").read)))
+        await until(lambda: ch.queue_len() == 1)
+        await ch.write(1)
+        return "done"
+
+    assert run(main()) == "done"
+
+
 def test_a_run_raises_what_it_meets_when_it_cancels_the_rest():
     ch = Channel("c", external=True)
 
@@ -1045,6 +1061,40 @@ def test_a_failure_whose_waiters_were_cancelled_when_they_had_been_woken_is_rais
         run(network((0, 1, 2), []))
 
 
+async def test_who_is_cancelled_when_told_of_a_failure_meets_the_cancellation():
+    @process
+    async def fails(cin):
+        await cin()
+        raise Oops
+
+    @process
+    async def cancels_at_a_message(cin, task):
+        await cin()
+        task.cancel()
+
+    async def waits(h):
+        await h
+
+    contexts = []
+    c, d = Channel("c"), Channel("d")
+    h = Spawn(fails(c.read))
+    waiting = asyncio.create_task(waits(h))
+    one = Spawn(cancels_at_a_message(d.read, waiting))
+    await until(lambda: d.queue_len() == 1 and c.queue_len() == 1)
+    running_loop = asyncio.get_event_loop()
+    running_loop.set_exception_handler(lambda _, context: contexts.append(context))
+    try:
+        await c.write(1)
+        await d.write(1)
+        with raises(CancelledError):
+            await waiting
+        await one
+    finally:
+        running_loop.set_exception_handler(None)
+    assert [type(c["exception"]) for c in contexts] == [Oops]
+    assert MICROPYTHON is (contexts[0]["future"] is not None)
+
+
 def compositions(p):
     return p, Parallel(p), Sequence(p), Parallel(Sequence(p), reads(Channel("d").read))
 
@@ -1163,6 +1213,33 @@ async def test_a_failure_before_a_cancellation_comes_through_all_that_is_around_
             await wait_for_ms(shapes(Future())[i], 5)
 
 
+async def test_of_several_that_are_cancelled_at_once_each_meets_its_own_failure():
+    from ufuture import gather
+
+    async def fails(n):
+        raise Oops(n)
+
+    async def sleeps():
+        await sleep_ms(60000)
+
+    for around in (gather, Parallel):
+        waiting = [asyncio.create_task(waits_for(around(fails(n), sleeps()), sleeps()))
+                   for n in range(3)]
+        await settle()
+        for t in waiting:
+            t.cancel()
+        for n in range(3):
+            with raises(Oops) as e:
+                await waiting[n]
+            assert e.value.args == (n,), (around, n)
+
+
+async def waits_for(first, second):
+    from ufuture import gather
+
+    await gather(first, second)
+
+
 async def test_who_is_cancelled_in_the_turn_in_which_what_it_waits_for_fails_meets_the_failure():
     @process
     async def fails(f):
@@ -1191,6 +1268,25 @@ async def test_who_is_cancelled_in_the_turn_in_which_what_it_waits_for_fails_mee
         with raises(Oops if turns else CancelledError):
             await h
         assert log == ["failed" if turns else "cancelled"], turns
+
+
+async def test_a_read_whose_cancellation_was_taken_back_too_late_is_cancelled():
+    if not hasattr(asyncio.current_task(), "uncancel"):
+        raise SkipTest("CPython from 3.11 on")
+
+    async def waits(operation):
+        return await operation()
+
+    for choice in (False, True):
+        ch = Channel("c")
+        t = asyncio.create_task(waits(Alternative(ch.read).select if choice else ch.read))
+        await until(lambda: ch.queue_len() == 1)
+        await ch.write(7)
+        t.cancel("why")
+        t.uncancel()
+        with raises(CancelledError):
+            await t
+        assert await ch.read() == 7
 
 
 def test_what_an_asyncio_run_left_behind_does_not_hide_a_deadlock():

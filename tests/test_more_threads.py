@@ -346,8 +346,17 @@ def test_an_interrupt_while_a_run_begins_leaves_nothing():
 
 class Particular(Exception):
     def __init__(self, text, number):
-        super().__init__(text)
+        super().__init__("a particular " + text)
         self.number = number
+
+
+class MoreParticular(Particular):
+    def __init__(self, text):
+        super().__init__(text, 7)
+
+
+class Uncopied(Exception):
+    args = 1  # a class as no copy can be made of
 
 
 def test_no_two_threads_raise_the_same_exception_where_the_interpreter_dies_of_that():
@@ -373,7 +382,7 @@ def test_no_two_threads_raise_the_same_exception_where_the_interpreter_dies_of_t
         until(h.done)
         return [caught(h.join), caught(h.join), caught(Alternative(upycsp.guards.Ended(h)).select)]
 
-    for er in (first, Particular("text", 5)):
+    for er in (first, Particular("text", 5), MoreParticular("text"), KeyError(3), Uncopied()):
         got = run(asks(er))
         assert got[0] is er
         if not PROCESS._RACES:
@@ -381,11 +390,12 @@ def test_no_two_threads_raise_the_same_exception_where_the_interpreter_dies_of_t
             continue
         for i in (1, 2):
             assert got[i] is not got[0] and got[i] is not got[3 - i]
-            if er is first:
-                assert type(got[i]) is Oops and got[i].args == ("text", 5)
-                assert got[i].note == "kept"
-            else:  # no copy can be made of it
+            if isinstance(er, Uncopied):
                 assert type(got[i]) is RuntimeError and got[i].args == (er,)
+                continue
+            assert type(got[i]) is type(er) and got[i].args == er.args
+            assert getattr(got[i], "note", None) == getattr(er, "note", None)
+            assert getattr(got[i], "number", None) == getattr(er, "number", None)
 
 
 def test_two_threads_that_run_one_sequence_do_not_poison_its_ends():

@@ -93,7 +93,13 @@ def test_a_subclass_that_forgot_init_is_told():
             def __init__(self):
                 pass
 
-        assert "__init__" in raises(RuntimeError, Forgetful().start)
+        forgetful = Forgetful()
+
+        def becomes_daemon():
+            forgetful.daemon = True
+
+        for use in (forgetful.start, forgetful.join, becomes_daemon):
+            assert "__init__" in raises(RuntimeError, use)
 
 
 def test_names_count_from_one():

@@ -38,6 +38,8 @@ FOR_MICROPYTHON = {
     'getattr(er, "characters_written", again)': "again",
     'getattr(stream, "pending", None)': "None",
     'hasattr(stream, "raw")': "False",
+    'getattr(stream, "recv", None) or getattr(stream, "read1", None)':
+        'getattr(stream, "recv", None)',
     'hasattr(x, "gi_code")': "False",
     'InvalidStateError = getattr(engine.asyncio, "InvalidStateError", None)\n': "\n",
     "if InvalidStateError is None:": "if True:",
@@ -45,6 +47,7 @@ FOR_MICROPYTHON = {
     'getattr(getattr(f, "__code__", None), "co_flags", None)': "None",
     "    if flags is None:\n        return": "    if True:\n        return",
     "old is not None and old is not flag.loop": "False",
+    'old = getattr(self.flag, "loop", None)  # CPython may have several\n': "\n",
     "try:\n    from micropython import const\nexcept ImportError:":
         "from micropython import const\nif False:",
     "try:\n    from time import ticks_add, ticks_diff, ticks_ms\nexcept ImportError:":
@@ -83,6 +86,19 @@ FOR_ESP32 = {
     "    try:\n        return asyncio.__getattr__(name)\n    except AttributeError:\n":
         "    if True:\n",
     'hasattr(sys, "atexit")': "False",
+    "try:\n    import _thread\nexcept ImportError:": "import _thread\nif False:",
+    "try:\n    from _thread import allocate_lock as _allocate_lock\n"
+    "    from _thread import get_ident as _get_ident\nexcept ImportError:":
+        "from _thread import allocate_lock as _allocate_lock\n"
+        "from _thread import get_ident as _get_ident\nif False:",
+    "try:\n    from ufuture.heap import advance\nexcept ImportError:":
+        "from ufuture.heap import advance\nif False:",
+    "try:\n    from micropython import schedule\nexcept ImportError:":
+        "from micropython import schedule\nif False:",
+    "try:\n    import select\nexcept ImportError:": "import select\nif False:",
+    "try:\n    import socket\nexcept ImportError:": "import socket\nif False:",
+    "try:\n    import atexit\nexcept ImportError:\n    atexit = None\n": "\n",
+    "atexit is not None": "False",
     "if side_by_side:\n": "if False:\n",
     "if _unloaded:": "if False:",
     'sys.platform == "esp32"': "True",
@@ -90,6 +106,10 @@ FOR_ESP32 = {
     'sys.platform in ("esp32", "linux", "darwin")': "True",
     'sys.platform not in ("linux", "darwin", "win32")': "True",
     "kept.loads_early": "False",
+    'getattr(poll, "ipoll", poll.poll)': "poll.ipoll",
+    'clock is not None and (isinstance(clock, type) or not hasattr(clock, "run"))':
+        "clock is not None",
+    'isinstance(clock, type) or not hasattr(clock, "run_group")': "True",
     "kept.side_by_side": "False",
     'and getattr(sys.implementation, "_thread", "unsafe") == "unsafe"': "and False",
     "if _RACES:": "if False:",

@@ -28,19 +28,20 @@ async def _watch(closed, end):
 
 
 async def _while_open(cout, work):
-    # Do the work, a coroutine function's, until it ends or the channel does.
+    # Do the work, a coroutine function's, until it returns True or the channel ends.
     closed = Closed(cout)
     work = watch = Spawn(work())
     try:
         watch = Spawn(_watch(closed, work.cancel))
-        await work
+        if await work:
+            return
     except CancelledError:
         if not watch.done():
             raise  # somebody else cancels
-        raise PoisonException("channel is poisoned")
     finally:
         watch.cancel()
         work.cancel()
+    await cout(None)  # which raises what the channel has ended by
 
 
 # Interrupts
@@ -69,10 +70,11 @@ async def PinEvents(pin, cout, trigger=None, size=16):
         lost = 0
         while True:
             await flag.wait()
+            n = ring.lost  # before the look at what is there: more may come meanwhile
             while not ring.is_empty():
                 await cout(ring.take())
-            if ring.lost != lost:
-                lost = ring.lost
+            if n != lost:
+                lost = n
                 await cout(pin.value())
 
     pin.irq(handler, trigger)
@@ -142,12 +144,16 @@ async def FromStream(stream, cout, n=None):
     async def work():
         try:
             while True:
-                data = await (stream.readline() if n is None else stream.read(n))
+                data = stream.readline() if n is None else stream.read(n)
+                if data is None or isinstance(data, bytes):
+                    raise TypeError("this is no asyncio stream")
+                data = await data
                 if not data:
                     break
                 await cout(data)
         except OSError:
             pass
+        return True
 
     await _while_open(cout, work)
     cout.poison()
@@ -256,11 +262,16 @@ async def _connection(reader, writer, cout, cin):
     try:
         await FromStream(reader, cout)
         await Closed(cin.channel().write)()
+        if not hasattr(engine, "core"):  # CPython's close waits for the client, too
+            loop = asyncio.get_running_loop()
+            loop.call_later(_LINGER_MS / 1000, writer.transport.abort)
         await wait_for_ms(writes, _LINGER_MS)
     except TimeoutError:
-        if not hasattr(engine, "core"):  # CPython's would wait for the client once more
-            writer.transport.abort()
+        pass
     finally:
+        if not hasattr(engine, "core"):
+            if sys.exc_info()[0]:
+                writer.transport.abort()
         writes.cancel()
         writer.close()
         try:

@@ -130,7 +130,8 @@ class Alternative(Composed, engine.Parked, Choice):
         """A user's guard is ready, with value: true if it was chosen. From any task or thread."""
         if engine.elsewhere():
             return engine.ask(self.schedule, guard, value)
-        if not self.schedule_core(guard, value):
+        if (hasattr(guard, "_undo") or hasattr(guard, "_writes")  # a bridge's
+                or not self.schedule_core(guard, value)):
             return False
         engine.wake(self.party())
         return True
@@ -170,8 +171,8 @@ class Alternative(Composed, engine.Parked, Choice):
             return False
         o = self._offers[i]
         if o is None:
-            if hasattr(self.guards[i], "undo") and self._value is not POISON:
-                self.guards[i].undo(self, self._value)
+            if hasattr(self.guards[i], "_undo") and self._value is not POISON:
+                self.guards[i]._undo(self, self._value)
                 self._chosen = None
         elif o.op == READ and o.value is not POISON:
             give_back(o.channel, o.value, engine.order_of(self._me))
@@ -186,5 +187,5 @@ class Alternative(Composed, engine.Parked, Choice):
             return False
         o = self._offers[i]
         if o is None:
-            return hasattr(self.guards[i], "has_written") and self._value is not POISON
+            return hasattr(self.guards[i], "_writes") and self._value is not POISON
         return o.op != READ and o.value is not POISON

@@ -23,6 +23,7 @@ from upycsp.wait import lock, wake_chain
 CancelledError = engine.CancelledError
 
 _BURST = 64  # operations of one end in a row that need not wait, before the others get a turn
+_FOR_TASKS = "threads take the ends for threads"
 _STAMPS = 0x3FFFFFFF  # they go round, as cspcore.channel.insert_given compares them
 
 
@@ -68,6 +69,8 @@ class Bell:
 
     def attach(self):
         """The running task is about to wait: see to it that the flag is looked at. Under lock."""
+        if not may_wait():
+            raise TypeError(_FOR_TASKS)
         flag = engine.listen()
         if flag is None:
             raise RuntimeError("bridges need asyncio's ThreadSafeFlag")
@@ -83,6 +86,12 @@ class Bell:
         flag.answer = self.answer
         self.flag = flag
         flag.set()  # who was met meanwhile hears of it
+
+    def resume(self):
+        """A run begins: tasks that an earlier one has left may wait."""
+        with lock:
+            if self.waiting or self.wishes:
+                self.attach()
 
     def offer(self, channel, op, value):
         """An offer for a task that has to wait."""
@@ -157,8 +166,12 @@ if hasattr(engine, "core"):
         """Whether this thread runs the loop, as far as can be known: of `run` it can."""
         return engine._runner == get_ident()
 
+    def may_wait():
+        """Whether a task runs, and in this thread as far as can be known."""
+        return is_here() or not engine._runner and engine.is_running()
+
 else:
-    is_here = engine.is_running
+    is_here = may_wait = engine.is_running
 
 bell = Bell()
 
@@ -328,7 +341,7 @@ class ReadEnd(_TaskEnd):
                 pair[1] = other.pending
         return pair
 
-    def undo(self, alt, value):
+    def _undo(self, alt, value):
         """The choice of a read is cancelled."""
         wish = _find(self, alt)
         with lock:
@@ -411,7 +424,7 @@ class WriteEnd(_TaskEnd):
 class TaskWriteGuard:
     """The wish of a task's choice to write one value to a bridge."""
 
-    has_written = True  # once it is chosen
+    _writes = True  # has written, once it is chosen
 
     def __init__(self, channel, pending):
         self._channel = channel
@@ -450,7 +463,7 @@ class _Wish(Offer):
 
     def __init__(self, guard, chooser, op, pending):
         if not isinstance(chooser, engine.Parked):
-            raise TypeError("threads take the ends for threads")
+            raise TypeError(_FOR_TASKS)
         Offer.__init__(self, guard._channel, op)
         self.seq = self.stamp = 0
         self.guard = guard

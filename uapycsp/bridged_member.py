@@ -9,6 +9,7 @@ from cspcore.channel import READ, Offer
 from cspcore.errors import PoisonException
 from cspcore.names import is_read
 from uapycsp.bridged import bell, coroutine, lock
+from uapycsp.operation import once
 
 Process = modules["uapycsp.process"].Process  # see uapycsp.watch
 
@@ -20,14 +21,18 @@ class Member(Process):
         Process.__init__(self, self._operate, (operation,))
         # By which a value is given back: made now, for later there may be no memory for it.
         self._given = Offer(None, READ) if is_read(operation) else None
-        if self._given is not None:
+        if self._given is None:
+            self.writes = True
+        else:
             self._given.seq = 0
 
     @coroutine
     def _operate(self, operation):
         bell.members += 1
+        before = bell.read_at
         try:
             value = yield from operation
+            once(value is not None if self._given is None else bell.read_at != before)
             given = self._given
             if given is not None:
                 given.channel = bell.read_from

@@ -11,7 +11,8 @@ def Closed(cout):
     It may also be read, `await Closed(cout)()`, which waits for that. TypeError for what is no
     write end of a channel.
     """
-    if hasattr(cout, "closed"):
-        return cout.closed()  # of a bridge
-    Composed.refuse_threads(cout._channel if hasattr(cout, "_channel") else None)
+    if not hasattr(cout, "bridge"):
+        Composed.refuse_threads(cout._channel if hasattr(cout, "_channel") else None)
+    elif hasattr(cout, "closed"):
+        return cout.closed()
     return AnyReadEnd(watch(cout))

@@ -38,10 +38,12 @@ class _Told(Skip):
         self._end()
 
     def tell(self):
-        """It is ready now."""
+        """It is ready now; whether it was chosen."""
         alt = self._alt
-        if alt.schedule_core(self, None):
-            engine.wake(alt.party())
+        if not alt.schedule_core(self, None):
+            return False
+        engine.wake(alt.party())
+        return True
 
 
 class _Watching(_Told):
@@ -152,6 +154,9 @@ class Ended(_Told):
 
     def _end(self):
         self._handle.guards = without(self._handle.guards, self)
+
+    def _undo(self, alt, value):
+        self._handle.note()  # who was told is cancelled
 
     def _happened(self, value):
         try:

@@ -259,12 +259,13 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         if isinstance(m, End) and m.op == READ:
             self.refuse_threads(m._channel)
             return m
-        if is_operation(m):
+        plain = is_operation(m)
+        if plain or is_operation(m, "'bridge_"):
             from uapycsp.operation import Stepped, once
 
             once(members.count(m) < 2)
-            return Stepped(m)
-        if is_operation(m, "'bridge_"):
+            if plain:
+                return Stepped(m)
             from uapycsp.bridged_member import Member
 
             return Member(m)
@@ -483,8 +484,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def member_ended(self, p):
         if p.op >= FAILED:
             er = p.exception()
-            if is_older(er) and (self.exception is _DROPPED
-                                 or isinstance(self.exception, CancelledError)):
+            if is_older(er, p) and (self.exception is _DROPPED
+                                    or isinstance(self.exception, CancelledError)):
                 self.exception = None
             self.fail(er)
         self.left -= 1
@@ -509,7 +510,10 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         # Whether all members are writes that have happened.
         for m in self.members:
             o = _offer_of(m)
-            if o is None or o.op == READ or o.value is POISON:
+            if o is None:
+                if not hasattr(m, "writes") or m.value != 0:
+                    return False  # no write to a bridge that has happened
+            elif o.op == READ or o.value is POISON:
                 return False
         return True
 
@@ -588,6 +592,8 @@ def run(*processes, clock=None):
     from uapycsp.watch import look  # not later, when there may be no memory for it
 
     group = Parallel(*[as_process(p) for p in processes])
+    if not hasattr(engine, "core"):
+        engine.claim()
     alive.clear()
     _deadlock = None
     _root = group
@@ -605,6 +611,8 @@ def run(*processes, clock=None):
         alive.clear()
         failures.clear()
         engine.set_watch(None)
+        if not hasattr(engine, "core"):
+            engine.release()
     return results if len(processes) > 1 else results[0]
 
 
@@ -613,6 +621,10 @@ run_CSP = CSP = run
 
 async def _main(group, look):
     engine.set_watch(look)
+    if hasattr(engine, "core"):  # CPython's tasks end with their loop
+        bridged = sys.modules.get("uapycsp.bridged")
+        if bridged:
+            bridged.bell.resume()
     try:
         results = await group
     except BaseException as er:

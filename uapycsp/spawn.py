@@ -101,7 +101,7 @@ class Spawn(Awaitable):
                 if self._waiting is None and self._asked == 1:
                     self._asked = 0  # nobody waits for it any more
                     if j.woken:
-                        self._note()
+                        self.note()
                 raise
         if self._process.exception() is not None:
             if not self._asked:
@@ -132,12 +132,15 @@ class Spawn(Awaitable):
             j = j.next
         wake_chain(chain)
         g = self.guards
+        told = False  # a choice, which will ask
         while g is not None:
-            g.tell()
+            if g.tell():
+                told = True
             g = g.next
-        if not self._asked:
-            self._note()
+        if not told:
+            self.note()
 
-    def _note(self):
-        if self._process.exception() is not None:
+    def note(self):
+        """Nobody is left who has asked or will; it may have failed."""
+        if not self._asked and self._process.exception() is not None:
             note_failure(self, self._process)

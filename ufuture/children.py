@@ -99,7 +99,7 @@ class Children(engine.Parked):
         if er is not None:
             if self.exception is None:
                 self.exception = er
-            if self.before is False and is_older(er):
+            if self.before is False and is_older(er, child):
                 self.before = er
         self.left -= 1
         if self.left or not self._waits:

@@ -48,12 +48,21 @@ class Parked:
 class _Wait(asyncio.Future):
     # The future that one `park` waits on. Task.cancel() calls its cancel().
     parked = None
+    taken_back = None  # what the task gets, though it was woken before it was cancelled
+
+    def result(self):
+        # From 3.13 on an `uncancel` would let the task go on as if it had not been cancelled.
+        if self.taken_back is not None:
+            raise self.taken_back
+        return super().result()
 
     def cancel(self, msg=None):
         parked = self.parked
         if parked is None:
             return super().cancel(msg)
         self.parked = None
+        if self.done():
+            self.taken_back = CancelledError() if msg is None else CancelledError(msg)
         unlimit(parked)
         # Who has ended before this has done so, though the loop is yet to tell: see Owned.
         for x in list(getattr(parked, "members", ())) + list(getattr(parked, "children", ())):
@@ -299,7 +308,31 @@ def is_running():
 
 def is_busy():
     """Whether a loop runs in this thread, or that of a `run` in another one."""
-    return is_running() or _loop is not None and _loop.is_running()
+    return is_running() or _is_claimed()
+
+
+_claimed = None  # the thread of a `run`, until all of its loop is over
+_claiming = threading.Lock()
+
+
+def claim():
+    """A run begins; RuntimeError if another thread was faster. `release` is its end."""
+    # An interrupt may come between the two: then this thread, at least, can run again.
+    global _claimed
+    with _claiming:
+        if _is_claimed():
+            raise RuntimeError("an event loop runs already: await the process")
+        _claimed = threading.get_ident()
+
+
+def release():
+    """A run has ended."""
+    global _claimed
+    _claimed = None
+
+
+def _is_claimed():
+    return _claimed not in (None, threading.get_ident())
 
 
 LONGEST_LINE = 1 << 30  # bytes; asyncio's readline takes no more than 64 KB if it is not told
@@ -357,6 +390,17 @@ def ticks_diff(end, start):
     return end - start
 
 
+def note_older(exception):
+    """As ufuture.loop's; what is noted belongs to the running task."""
+    if exception is not None:
+        asyncio.current_task().csp_older = exception
+
+
+def is_older(exception, owned):
+    """As ufuture.loop's."""
+    return getattr(owned.task, "csp_older", None) is exception
+
+
 def report(task, exception, message="exception in a task"):
     """Hand an exception that nobody asked for to the loop's exception handler."""
     if is_running():
@@ -368,6 +412,8 @@ def report(task, exception, message="exception in a task"):
 
 def run(coro, after=None):
     """Run a coroutine as the main task; its value. If that is interrupted, run after() then."""
+    outermost = _claimed is None
+    claim()
     try:
         with _Interrupts() as interrupts, _Runner() as runner:
             try:
@@ -377,9 +423,10 @@ def run(coro, after=None):
                 raise
     finally:
         coro.close()  # it may not have begun
+        if outermost:
+            release()
 
 
-_loop = None  # that of the last run
 _new_loop = None  # what makes the loop of a run, if it is not asyncio's usual one
 
 
@@ -401,7 +448,10 @@ class _Interrupts:
 
     def __enter__(self):
         if self.handles:
-            signal.signal(signal.SIGINT, self._ask)
+            try:
+                signal.signal(signal.SIGINT, self._ask)
+            except ValueError:  # in a subinterpreter
+                self.handles = False
         return self
 
     def __exit__(self, kind, exception, traceback):
@@ -425,16 +475,15 @@ class _Interrupts:
         return value
 
     async def _main(self, coro):
-        global _loop
         self.task = asyncio.current_task()
-        self.loop = _loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         try:
             if self.asked:
                 self._tell()
                 await asyncio.sleep(0)
             return await coro
         finally:
-            self.loop = _loop = None
+            self.loop = None
 
     def _ask(self, number, frame):
         if self.asked:
@@ -480,6 +529,7 @@ class _OldRunner:
                 task.cancel()
             self.run(asyncio.gather(*tasks, return_exceptions=True))
             self.run(self.loop.shutdown_asyncgens())
+            self.run(self.loop.shutdown_default_executor())
         finally:
             asyncio.set_event_loop(None)
             self.loop.close()

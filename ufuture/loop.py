@@ -27,7 +27,7 @@ if sys.implementation.name == "micropython":
     if hasattr(engine.core, "IOQueue"):  # a browser has no streams
         engine.core.IOQueue.remove = remove
 else:
-    import ufuture.cpython as engine  # noqa: F401
+    import ufuture.cpython as engine
 
 _DEEPEST = 5  # a board's stack has room for about ten
 _depth = 0
@@ -76,6 +76,11 @@ def note_older(exception):
     _older = exception
 
 
-def is_older(exception):
-    """Whether a member that raises this one was cancelled after it had come."""
+def is_older(exception, owned):
+    """Whether an owned task that raises this one was cancelled after it had come."""
     return exception is _older
+
+
+if not hasattr(engine, "core"):
+    # Others may be cancelled between the end of a task and the moment when the loop tells of it.
+    note_older, is_older = engine.note_older, engine.is_older

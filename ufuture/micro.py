@@ -745,6 +745,8 @@ def report(task, exception, message="exception in a task"):
     Without the memory for that it is printed.
     """
     try:
+        # Its task may be long gone; asyncio's handler asks for one.
+        task = task or core.cur_task
         context = {"message": message, "exception": exception, "future": task}
         core.get_event_loop().call_exception_handler(context)
     except MemoryError:

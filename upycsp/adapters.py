@@ -136,8 +136,9 @@ def _pin_events(pin, cout, write, trigger, size):
     try:
         while True:
             write(arrivals.wait())
-            if events.lost != lost and not events.has_isr():
-                lost = events.lost
+            n = events.lost  # before the look at what is there: more may come meanwhile
+            if n != lost and not events.has_isr():
+                lost = n
                 write(pin.value())
     finally:
         pin.irq(None)

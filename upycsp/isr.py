@@ -41,7 +41,7 @@ class InterruptChannel(BufferedChannel):
     """
 
     def __init__(self, name="", capacity=0, isr=0):
-        if not 0 <= isr <= MOST:
+        if not isinstance(isr, int) or not 0 <= isr <= MOST:
             raise ValueError("isr is 0 or more, and fits memory")
         self.isr = isr
         self.lost = 0  # values that came from interrupts and found no room

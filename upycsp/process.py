@@ -234,7 +234,15 @@ if _RACES:
 
     def _copy_of(er):
         try:
-            copy = type(er)(*er.args)
+            # Not by its own `__init__`, which may take other arguments or change them.
+            cls = base = type(er)
+            if hasattr(cls, "__init__"):
+                while hasattr(base.__bases__[0], "__init__"):
+                    base = base.__bases__[0]
+                copy = object.__new__(cls)
+                super(base, copy).__init__(*er.args)
+            else:
+                copy = cls(*er.args)
             for name in getattr(er, "__dict__", ()):
                 setattr(copy, name, er.__dict__[name])
             return copy

@@ -182,7 +182,12 @@ def write_all(stream, data):
         else:
             kept.sleep_ms(_SLICE_MS)
     if hasattr(stream, "raw"):  # one of CPython's that keeps it
-        stream.flush()
+        while True:
+            try:
+                stream.flush()
+                break
+            except BlockingIOError:
+                kept.sleep_ms(_SLICE_MS)
 
 
 # A server

@@ -55,8 +55,7 @@ class Thread:
 
     def start(self):
         """Starts the thread, once: RuntimeError if it was started, or can't be."""
-        if self._phase is None:
-            raise RuntimeError("thread.__init__() not called")
+        self._check()
         begun = allocate_lock()
         begun.acquire()
         with kept.lock:
@@ -90,6 +89,7 @@ class Thread:
 
         RuntimeError if it was not started or is the calling thread.
         """
+        self._check()
         with kept.lock:
             if self._phase == _ENDED:
                 return
@@ -119,6 +119,7 @@ class Thread:
 
     @daemon.setter
     def daemon(self, value):
+        self._check()
         if self._phase != _NEW:
             raise RuntimeError("cannot set daemon status of active thread")
         self._daemon = bool(value)
@@ -128,6 +129,10 @@ class Thread:
         if self._daemon:
             state += " daemon"
         return "<{}({}, {})>".format(type(self).__name__, self.name, state)
+
+    def _check(self):
+        if self._phase is None:
+            raise RuntimeError("thread.__init__() not called")
 
     def _body(self):
         ident = get_ident()
@@ -250,18 +255,20 @@ def _hook_exit():
         raise
 
 
-# MicroPython keeps one exit function: calls the one that was there after ours.
-def _chain():
-    def at_exit():
-        try:
-            _join_all()
-        except BaseException as e:  # an exception here would abort the interpreter
-            report(e, _main)
-        if other is not None:
-            other()
+if hasattr(sys, "atexit"):
 
-    other = None  # what at_exit needs is there before it takes the other's place
-    other = sys.atexit(at_exit)
+    # MicroPython keeps one exit function: calls the one that was there after ours.
+    def _chain():
+        def at_exit():
+            try:
+                _join_all()
+            except BaseException as e:  # an exception here would abort the interpreter
+                report(e, _main)
+            if other is not None:
+                other()
+
+        other = None  # what at_exit needs is there before it takes the other's place
+        other = sys.atexit(at_exit)
 
 
 def _join_all():

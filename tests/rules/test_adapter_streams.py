@@ -374,3 +374,29 @@ async def test_what_was_read_before_an_error_is_not_lost():
     assert await lines_of(Bytes(b"h", b"i", 5), 100) == [b"hi"]
     pieces = Bytes(b"h", b"e", None, b"l", b"o", b"\n", b"")
     assert await lines_of(pieces) == [b"helo\n"]
+
+
+async def test_a_buffered_stream_that_does_not_block_is_waited_for():
+    if MICROPYTHON:
+        skip("its streams keep nothing back")
+
+    class Buffered:
+        raw = None
+        full = 3
+
+        def write(self, data):
+            return len(data)
+
+        def flush(self):
+            if self.full:
+                self.full -= 1
+                raise BlockingIOError(11, "write could not complete without blocking", 0)
+
+    ch = csp.Channel("c")
+    stream = Buffered()
+    h = csp.Spawn(adapters.ToStream(ch.read, stream))
+    await ch.write(b"one")
+    await ch.write(b"two")
+    assert not stream.full
+    ch.poison()
+    await join(h)

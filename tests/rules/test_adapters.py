@@ -129,6 +129,41 @@ async def test_a_flood_of_interrupts_ends_with_the_level_that_is():
     await join(h)
 
 
+async def test_a_burst_amid_the_look_at_what_is_there_ends_with_the_level_that_is():
+    pin = FakePin()
+    ch = csp.Channel("levels")
+    rings = __import__("upycsp.isr", None, None, ("*",)) if THREADS else adapters
+    usual = rings.Ring
+
+    class Watched(usual):
+        bursts = 0
+
+        def is_empty(self):
+            found = usual.is_empty(self)
+            if found and Watched.bursts:
+                Watched.bursts -= 1
+                pin.change(1)
+                pin.change(0)
+            return found
+
+    rings.Ring = Watched
+    try:
+        h = await started(adapters.PinEvents(pin, ch.write, size=1), pin)
+        Watched.bursts = 1
+        pin.change(1)
+        alt = csp.Alternative(ch.read, csp.Timer(0.3))
+        got = []
+        g = None
+        while not isinstance(g, csp.Timer):
+            g, v = await alt.select()
+            got.append(v)
+        assert got[-2] == pin.level == 0, got
+    finally:
+        rings.Ring = usual
+    ch.poison()
+    await join(h)
+
+
 async def test_a_pin_as_on_a_board():
     if not THREADS:
         skip("the channel for interrupts is upycsp's")
@@ -654,6 +689,32 @@ async def test_a_client_that_takes_nothing_is_hung_up():
     s.close()
     ch.poison()
     await join(h)
+
+
+def test_a_run_ends_though_a_client_takes_nothing():
+    if THREADS:
+        skip("a thread in a write can't be ended")
+    address = new_address()
+    log = Log()
+    sockets = []
+
+    @csp.process
+    async def main():
+        ch = csp.Channel("connections")
+        csp.Spawn(adapters.LineServer(*address, ch.write))
+        sockets.append(await connecting(address))
+        lines, answers = await ch.read()
+        await answers_without_end(answers, log)
+        return "done"
+
+    linger, adapters._LINGER_MS = adapters._LINGER_MS, 1 << 27
+    try:
+        assert csp.run(main()) == "done"
+    finally:
+        adapters._LINGER_MS = linger
+        for s in sockets:
+            s.close()
+    assert log.count() == 1
 
 
 def running(name):

@@ -492,6 +492,109 @@ async def test_operations_in_a_parallel():
     assert idle(a, b, plain)
 
 
+async def test_an_operation_is_a_member_once():
+    ch = Bridge("b")
+    for op in ch.read(), ch.write(1):
+        with raises(RuntimeError):
+            await csp.Parallel(op, op)
+        assert idle(ch)
+        if hasattr(op, "close"):
+            op.close()  # nobody has awaited it
+    h = csp.Spawn(take(ch.read))
+    op = ch.write(1)
+    await op
+    await join(h)
+    with raises(RuntimeError):
+        await csp.Parallel(op)
+    h = csp.Spawn(give(ch.write, None))
+    op = ch.read()
+    assert await op is None
+    await join(h)
+    with raises(RuntimeError):
+        await csp.Parallel(op)
+    assert idle(ch)
+
+
+async def test_a_thread_that_takes_an_end_for_tasks_is_refused():
+    ch = Bridge("b")
+
+    def uses(f, *args):
+        try:
+            f(*args).send(None)
+        except TypeError as er:
+            return str(er)
+        except RuntimeError as er:
+            return str(er)  # CPython's, of no running loop
+
+    for f, args in ((ch.read, ()), (ch.write, (1,))):
+        t = Thread(uses, f, *args)
+        assert sentence(await t.join())
+        assert idle(ch)
+    t = Thread(writes, ch.threads.write, 0, 1)  # the bridge is as before
+    assert await ch.read() == 0
+    await t.join()
+
+
+def test_a_task_that_a_run_has_left_goes_on_in_the_next_one():
+    if not MICROPYTHON:
+        skip("tasks end with their loop")
+    ch = Bridge("b")
+    log = Log()
+
+    async def left():
+        log.add(await ch.read())
+
+    @csp.process
+    async def begins():
+        asyncio.create_task(left())
+        await until(lambda: ch.queue_len() == 1)
+
+    @csp.process
+    async def waits():
+        await until(log.count)
+
+    csp.run(begins())
+    t = Thread(writes, ch.threads.write, 7, 8)
+    csp.run(waits())
+    t._thread.join()
+    assert log.items() == [7]
+
+
+async def test_a_parallel_whose_write_has_happened_returns_before_it_is_cancelled():
+    ch = Bridge("b")
+    log = Log()
+
+    async def two():
+        log.add(await csp.Parallel(ch.write(1)))
+        await sleep_ms(60000)
+
+    h = csp.Spawn(two())
+    await until(lambda: ch.queue_len() == 1)
+    t = Thread(reads, ch.threads.read, 1)
+    while not t.ended:
+        block_ms(1)  # the loop does not learn of it
+    h.cancel()
+    with raises(asyncio.CancelledError):
+        await h
+    assert log.items() == [[0]]
+    assert await t.join() == [1]
+
+
+async def test_a_bridge_s_guard_is_not_scheduled():
+    ch = Bridge("b")
+    alt = csp.Alternative(ch.read, csp.Timer(0.05))
+    h = csp.Spawn(selects(alt))
+    await until(lambda: alt.waits)
+    assert alt.schedule(ch.read, "never written") is False
+    g, v = await join(h)
+    assert isinstance(g, csp.Timer) and v is None
+
+
+@csp.process
+async def selects(alt):
+    return await alt.select()
+
+
 async def test_the_ends_for_threads_are_refused_by_tasks():
     ch = Bridge("b")
     read, write = ch.threads.read, ch.threads.write

@@ -274,6 +274,28 @@ async def notes(log):
     log.add("here")
 
 
+async def test_another_moment_is_for_later_selections_though_one_waits_for_the_old_one():
+    start = ticks_ms()
+    at = csp.At(ticks_add(start, 100))
+    h = csp.Spawn(chooses_twice(at))
+    await sleep_ms(20)
+    at.set(ticks_add(start, 500))
+    first, second = await join(h)  # pyright: ignore
+    assert ticks_diff(first, start) >= 100
+    assert ticks_diff(second, start) >= 500
+    assert await csp.Alternative(at, csp.Skip()).select() == (at, None)  # it has passed now
+
+
+@csp.process
+async def chooses_twice(at):
+    alt = csp.Alternative(at)
+    moments = []
+    for _ in range(2):
+        await alt.select()
+        moments.append(ticks_ms())
+    return moments
+
+
 def test_a_network_that_waits_for_a_moment_is_no_deadlock():
     ch = csp.Channel("c")
     every = csp.Every(1200)
