@@ -107,6 +107,7 @@ FOR_ESP32 = {
     'sys.platform not in ("linux", "darwin", "win32")': "True",
     "kept.loads_early": "False",
     'getattr(poll, "ipoll", poll.poll)': "poll.ipoll",
+    'getattr(sys.stdin, "buffer", sys.stdin)': "sys.stdin.buffer",
     'clock is not None and (isinstance(clock, type) or not hasattr(clock, "run"))':
         "clock is not None",
     'isinstance(clock, type) or not hasattr(clock, "run_group")': "True",

@@ -204,7 +204,8 @@ class Process(BaseProcess, Runnable):
             me = self._group.member_ended(self)
         if me is not None:
             wake_chain(me)
-        if self._state >= FAILED and getattr(self._group, "_untold", False):
+        # Who goes on then may give a Parallel another attribute: none of its is read here.
+        if self._state >= FAILED and isinstance(self._group, Spawn) and self._group._untold:
             try:
                 # A user's hook may wait, and this thread is idle already.
                 if kept.uthreading.excepthook is not excepthook:
