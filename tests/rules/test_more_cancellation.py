@@ -6,6 +6,7 @@ import ufuture
 from rules_support import asyncio, idle, join, raises, sleep_ms, until, waiting_readers
 
 VARIANTS = ("uapycsp",)
+HEAP = "8M"  # for what waits 300 deep
 
 WAYS = ("keep_oldest", "keep_newest")
 
