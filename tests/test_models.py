@@ -6,6 +6,7 @@ In the bounded sizes; `make model` searches the full ones. See docs/models.md.
 import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -184,6 +185,26 @@ def test_a_right_model_passes(tmp_path):
     assert [row.what for row in found] == ["holds", "ends", "TORN", "HANGS"]
     assert found[2].verdict == "caught: assertion violated (n==2)"
     assert found[3].verdict == "caught: invalid end state"
+
+
+@needs_spin
+@pytest.mark.parametrize("has_tcc", (False, True))
+def test_a_short_search_is_compiled_by_tcc_where_there_is_one(tmp_path, monkeypatch, has_tcc):
+    if has_tcc and not shutil.which("tcc"):
+        pytest.skip("tcc is missing")
+    monkeypatch.setattr(shutil, "which", lambda name: name if has_tcc else None)
+    called = []
+    call = models.call
+
+    def noted(command, folder):
+        called.append(command[0])
+        return call(command, folder)
+
+    monkeypatch.setattr(models, "call", noted)
+    monkeypatch.setattr(models, "KEPT", tmp_path / "kept")
+    model = small(tmp_path)
+    assert [row.good for row in rows(model)] == [True] * 4
+    assert ("tcc" in called, "cc" in called) == (has_tcc, not has_tcc)
 
 
 @needs_spin
