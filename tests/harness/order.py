@@ -8,6 +8,7 @@ first: what ends last is short then, and no worker is left to itself for long.
 from xdist.scheduler import LoadScopeScheduling
 
 LONG = (
+    "tests/test_engine_old.py",
     "tests/test_perfcheck.py",
     "tests/schedules/test_schedules_threads.py",
     "tests/test_bench_report.py",
