@@ -148,7 +148,7 @@ class Choice:
         self._enabled = []
         self._chosen = None
         self._value = None
-        self._next = 0  # where fair_select begins
+        self._order = None  # of fair_select: indices of all, who was chosen last comes last
         self.waits = False
 
     def _offer(self, channel, op, index):
@@ -156,14 +156,19 @@ class Choice:
         offer.index = index
         return offer
 
-    def poll(self, start):
-        """Look at the guards from index start on, round to it again: the first ready one, or -1.
+    def fair_select(self, ready=None):
+        """As select, but a ready guard is passed over at most once per other guard."""
+        self._order = self._order or list(range(len(self.guards)))
+        return self.select(ready, True)
+
+    def poll(self, fair):
+        """Look at the guards, as given or in fair order: the first ready one's index, or -1.
 
         Guards of users are enabled on the way and, if one is ready, disabled again.
         """
         # No more here than 11 words: a call that needs more takes them from the heap.
-        if start or self._inputs is None:
-            return self._look(start)
+        if fair or self._inputs is None:
+            return self._look(fair)
         i = 0
         for ch in self._inputs:
             if ch._writers is not None:
@@ -171,21 +176,29 @@ class Choice:
             i += 1
         return -1
 
-    def _look(self, i):
+    def _look(self, order):
+        order = order and self._order
         offers = self._offers
         n = len(offers)
-        while n:
-            n -= 1
+        k = 0
+        while k < n:
+            i = order[k] if order else k
             o = offers[i]
             if o is None:
                 if self._enable(i):
                     return i
             elif (o.channel._writers if o.op == READ else o.channel._readers) is not None:
                 return i
-            i += 1
-            if i == len(offers):
-                i = 0
+            k += 1
         return -1
+
+    def last(self, i):
+        """A fair choice took guard i: all others come before it from now on.
+
+        So of two guards, one that is passed over for the other comes before it until it is chosen.
+        """
+        self._order.remove(i)
+        self._order.append(i)
 
     def _enable(self, i):
         g = self.guards[i]

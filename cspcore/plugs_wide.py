@@ -58,8 +58,9 @@ def build(csp):
     @process
     async def Multiplex(cins, cout, fair=True):
         alt = Alternative(*some(cins))
+        select = alt.fair_select if fair else alt.select
         while True:
-            g, v = await alt.select(None, fair)
+            g, v = await select()
             i = 0
             while cins[i] is not g:
                 i += 1

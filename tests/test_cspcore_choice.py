@@ -77,7 +77,23 @@ def ready_channel(op):
 # Polling and committing
 
 
-def test_poll_takes_the_first_ready_guard_from_any_start():
+def orders(n):
+    for start in range(n):
+        turned = [i % n for i in range(start, start + n)]
+        yield turned
+        yield turned[::-1]
+
+
+def poll_in(order, alt):
+    """The guard that a fair selection finds if it looks at the guards in that order."""
+    assert sorted(order) == list(range(len(alt.guards)))
+    alt._order = list(order)
+    i = alt.poll(True)
+    assert alt._order == order
+    return i
+
+
+def test_poll_takes_the_first_ready_guard_in_any_order():
     for kinds in ("rrrr", "wwww", "rwrw", "rowo", "oooo"):
         for ready in subsets(4):
             guards = []
@@ -89,9 +105,12 @@ def test_poll_takes_the_first_ready_guard_from_any_start():
                 ch = ready_channel(op) if is_ready else channel()
                 guards.append(ReadEnd(ch) if op == READ else WriteGuard(ch, 1))
             alt = Alt(*guards)
-            for start in range(4):
-                expected = [i % 4 for i in range(start, start + 4) if ready[i % 4]]
-                assert alt.poll(start) == (expected[0] if expected else -1)
+            expected = [i for i in range(4) if ready[i]]
+            assert alt.poll(False) == (expected[0] if expected else -1)
+            alt.disable_all()
+            for order in orders(4):
+                expected = [i for i in order if ready[i]]
+                assert poll_in(order, alt) == (expected[0] if expected else -1)
                 alt.disable_all()
             for g in guards:
                 if isinstance(g, Own):
@@ -103,8 +122,8 @@ def test_poll_leaves_no_trace():
         chans = [ready_channel(READ) if r else channel() for r in ready]
         before = [ch.queue_len() for ch in chans]
         alt = Alt(ReadEnd(chans[0]), WriteGuard(channel(), 1), ReadEnd(chans[1]))
-        for start in range(3):
-            alt.poll(start)
+        for order in (None, [0, 1, 2], [2, 1, 0]):
+            alt.poll(False) if order is None else poll_in(order, alt)
             assert not alt.waits and alt._chosen is None
             assert [ch.queue_len() for ch in chans] == before
             for ch in chans:
@@ -145,25 +164,51 @@ def test_the_shorter_loop_for_inputs_finds_what_the_general_one_finds():
             general = Alt(*ends_)
             general._inputs = None
             expected = ready.index(1) if 1 in ready else -1
-            assert alt.poll(0) == general.poll(0) == expected
-            for start in (1, 2, 3):
-                assert alt.poll(start) == general.poll(start)
+            assert alt.poll(False) == general.poll(False) == expected
+            assert poll_in([0, 1, 2, 3], alt) == expected
     assert Alt(ReadEnd(channel()), Skip())._inputs is None
     assert Alt(ReadEnd(channel()), WriteGuard(channel(), 1))._inputs is None
 
 
-def test_who_starts_behind_the_last_choice_passes_a_ready_guard_over_once():
-    # What the libraries' fair_select does: n guards that are always ready take turns.
+def fairly(alt):
+    # What the libraries' fair_select does.
+    alt._order = alt._order or list(range(len(alt.guards)))
+    i = alt.poll(True)
+    alt.last(i)
+    assert committed(alt, i) == (i, None)
+    return i
+
+
+def test_guards_that_are_always_ready_take_turns():
     for n in (1, 2, 3, 5):
         alt = Alt(*[Own(True, i) for i in range(n)])
-        start = 0
-        chosen = []
-        for _ in range(3 * n):
-            i = alt.poll(start)
-            assert committed(alt, i) == (i, None)
-            start = i + 1 if i + 1 < n else 0
-            chosen.append(i)
-        assert chosen == list(range(n)) * 3
+        assert [fairly(alt) for _ in range(3 * n)] == list(range(n)) * 3
+
+
+def test_a_guard_that_is_ready_now_and_then_is_passed_over_once_per_other_guard():
+    guards = [Own(False, i) for i in range(5)]
+    alt = Alt(*guards)
+    over = [[0] * 5 for _ in guards]  # how often each was passed over for each, since its turn
+    seed = 12345
+    for _ in range(2000):
+        seed = (seed * 1103515245 + 12345) & 0x3FFFFFFF
+        ready = seed >> 8 & 31 or 31
+        for i in range(5):
+            guards[i].ready = ready >> i & 1 == 1
+        chosen = fairly(alt)
+        over[chosen] = [0] * 5
+        for i in range(5):
+            if guards[i].ready and i != chosen:
+                over[i][chosen] += 1
+                assert over[i][chosen] == 1
+    # Who is ready in every second selection only: taking turns by the guards' places starves it.
+    alt = Alt(*guards)
+    chosen = []
+    for ready in ([0, 1, 2], [2]) * 4:
+        for i in range(5):
+            guards[i].ready = i in ready
+        chosen.append(fairly(alt))
+    assert chosen == [0, 2, 1, 2, 0, 2, 1, 2]
 
 
 def test_commit_lets_a_ready_read_happen():
@@ -171,7 +216,7 @@ def test_commit_lets_a_ready_read_happen():
         ch, other = make(), make()
         ws = [waits(ch, WRITE, v) for v in "ab"]
         alt = Alt(ReadEnd(other), ReadEnd(ch))
-        assert alt.poll(0) == 1
+        assert alt.poll(False) == 1
         assert committed(alt, 1) == ("a", ws[0])
         assert ws[0].value is TAKEN
         check(ch, (), ws[1:])
@@ -183,7 +228,7 @@ def test_commit_lets_a_ready_write_happen():
         ch, other = make(), make()
         rs = [waits(ch, READ) for _ in range(2)]
         alt = Alt(ReadEnd(other), WriteGuard(ch, "v"))
-        assert alt.poll(0) == 1
+        assert alt.poll(False) == 1
         assert committed(alt, 1) == (0, rs[0])
         assert rs[0].value == "v"
         check(ch, rs[1:])
@@ -193,9 +238,9 @@ def test_commit_lets_a_ready_write_happen():
 def test_commit_takes_a_guards_own_value():
     ch = channel()
     alt = Alt(ReadEnd(ch), Own(True, "mine"))
-    assert alt.poll(0) == 1 and committed(alt, 1) == ("mine", None)
+    assert alt.poll(False) == 1 and committed(alt, 1) == ("mine", None)
     alt = Alt(ReadEnd(ch), Skip())
-    assert alt.poll(0) == 1 and committed(alt, 1) == (None, None)
+    assert alt.poll(False) == 1 and committed(alt, 1) == (None, None)
     check(ch)
 
 
@@ -208,10 +253,16 @@ def test_an_ended_channel_is_ready_in_its_place_and_raises():
                 own = Own()
                 good = ready_channel(READ)
                 alt = Alt(ReadEnd(make()), own, end(ch), ReadEnd(good))
-                assert alt.poll(0) == 2 and alt.poll(3) == 3
+                assert alt.poll(False) == 2
                 assert own.enabled == 1
                 assert ends(alt.commit, 2)
                 assert own.disabled == 1
+                assert poll_in([0, 1, 2, 3], alt) == 2
+                alt.last(2)
+                assert ends(alt.commit, 2)
+                assert alt.poll(True) == 3
+                alt.disable_all()
+                assert own.disabled == own.enabled == 3
                 assert good.queue_len() == 1
                 assert is_poisoned(ch)
 
@@ -222,8 +273,8 @@ def test_a_closed_channel_with_writers_is_ready_to_read_and_refuses_a_write():
         w = waits(ch, WRITE, "v")
         ch.end_close()
         alt = Alt(WriteGuard(ch, 1), ReadEnd(ch))
-        assert alt.poll(0) == 0 and ends(alt.commit, 0)
-        assert alt.poll(1) == 1 and committed(alt, 1) == ("v", w)
+        assert alt.poll(False) == 0 and ends(alt.commit, 0)
+        assert poll_in([1, 0], alt) == 1 and committed(alt, 1) == ("v", w)
         assert is_poisoned(ch)
 
 
@@ -235,7 +286,7 @@ def test_post_leaves_one_offer_with_every_channel():
         a, b, c = make(), make(), make()
         guards = ReadEnd(a), WriteGuard(b, "b"), Own(), ReadEnd(c), WriteGuard(c, "c")
         alt = Alt(*guards)
-        assert alt.poll(0) == -1
+        assert alt.poll(False) == -1
         alt.post()
         assert alt.waits and alt._chosen is None and alt.wakes == 0
         o = alt._offers
@@ -337,7 +388,7 @@ def test_an_alternative_with_both_guards_never_meets_itself():
         for write_first in (False, True):
             ch = make()
             alt = pair_of(ch, "mine", write_first)
-            assert alt.poll(0) == -1 and alt.poll(1) == -1
+            assert alt.poll(False) == poll_in([1, 0], alt) == -1
             alt.post()
             ch.verify()
             assert alt.waits and alt._chosen is None and ch.queue_len() == 2
@@ -367,12 +418,12 @@ def test_two_alternatives_with_both_guards_meet():
     for make in ALIKE:
         for first in (False, True):
             for second in (False, True):
-                for start in (0, 1):
+                for order in ([0, 1], [1, 0]):
                     ch = make()
                     one, two = pair_of(ch, "one", first), pair_of(ch, "two", second)
                     one.post()
-                    i = two.poll(start)
-                    assert i == start
+                    i = poll_in(order, two)
+                    assert i == order[0]
                     writes = (i == 0) == second
                     value, party = committed(two, i)
                     assert woken(party) == [one] and one.wakes == 1 and two.wakes == 0
@@ -466,7 +517,7 @@ def test_schedule_is_chosen_once_and_only_while_the_alternative_waits():
         own, stranger = Own(), Own()
         alt = Alt(ReadEnd(ch), own, WriteGuard(ch, 1))
         assert not alt.schedule_core(own, "early")
-        assert alt.poll(0) == -1
+        assert alt.poll(False) == -1
         assert not alt.schedule_core(own, "before it waits")
         alt.post()
         assert not alt.schedule_core(stranger, "whose")
@@ -484,7 +535,7 @@ def test_schedule_after_another_guard_was_met_is_not_chosen():
     ch = channel()
     own = Own()
     alt = Alt(own, ReadEnd(ch))
-    assert alt.poll(0) == -1
+    assert alt.poll(False) == -1
     alt.post()
     assert write(ch, "v") == [alt]
     assert not alt.schedule_core(own, "late")
@@ -495,7 +546,7 @@ def test_schedule_after_another_guard_was_met_is_not_chosen():
 def test_a_scheduled_value_is_not_kept():
     own = Own()
     alt = Alt(own)
-    alt.poll(0)
+    alt.poll(False)
     alt.post()
     assert alt.schedule_core(own, "v")
     assert alt.result() == "v" and alt._value is None
@@ -503,11 +554,11 @@ def test_a_scheduled_value_is_not_kept():
 
 def test_guards_are_disabled_exactly_once_each():
     for ready in subsets(3):
-        for start in range(4):
+        for order in orders(4):
             guards = [Own(r == 1, i) for i, r in enumerate(ready)]
             ch = channel()
             alt = Alt(*(guards + [ReadEnd(ch)]))
-            i = alt.poll(start)
+            i = poll_in(order, alt)
             if i < 0:
                 alt.post()
                 assert [g.disabled for g in guards] == [0, 0, 0]
@@ -516,10 +567,10 @@ def test_guards_are_disabled_exactly_once_each():
             else:
                 assert committed(alt, i) == (i, None)
             asked = [0, 0, 0]
-            for k in range(start, start + 4):
-                if k % 4 < 3:
-                    asked[k % 4] = 1
-                if k % 4 == i:
+            for k in order:
+                if k < 3:
+                    asked[k] = 1
+                if k == i:
                     break
             let_go = [n if k != i else 0 for k, n in enumerate(asked)]
             assert [g.enabled for g in guards] == asked
@@ -533,7 +584,7 @@ def test_a_ready_channel_disables_the_guards_that_were_asked_before():
     ch = ready_channel(READ)
     before, behind = Own(), Own()
     alt = Alt(before, ReadEnd(ch), behind)
-    i = alt.poll(0)
+    i = alt.poll(False)
     assert (before.enabled, before.disabled) == (1, 0)
     assert committed(alt, i)[0] == "v"
     assert (before.enabled, before.disabled) == (1, 1)
@@ -543,7 +594,7 @@ def test_a_ready_channel_disables_the_guards_that_were_asked_before():
 def test_all_guards_are_let_go_though_one_of_them_raises():
     guards = [Own(), Stubborn(), Own()]
     alt = Alt(*guards)
-    assert alt.poll(0) == -1
+    assert alt.poll(False) == -1
     try:
         alt.disable_all()
         raise AssertionError("nothing was raised")
@@ -556,7 +607,7 @@ def test_one_guard_in_two_places_is_asked_and_let_go_twice():
     ch = channel()
     own = Own()
     alt = Alt(own, ReadEnd(ch), own)
-    assert alt.poll(0) == -1
+    assert alt.poll(False) == -1
     alt.post()
     assert alt.schedule_core(own, "v")
     alt.disable_all()
@@ -566,20 +617,19 @@ def test_one_guard_in_two_places_is_asked_and_let_go_twice():
 
 
 def test_a_guard_whose_enable_raises_disables_the_others_and_posts_nothing():
-    for start in range(4):
+    for order in orders(4):
         ch = channel()
         guards = [Own(), ReadEnd(ch), Broken(), Own()]
         alt = Alt(*guards)
         try:
-            alt.poll(start)
+            poll_in(order, alt)
             raised = False
         except KeyError:
             raised = True
         assert raised
-        for g in guards[0], guards[3]:
-            assert g.enabled == g.disabled <= 1
-        assert guards[0].enabled == (1 if start in (0, 3) else 0)
-        assert guards[3].enabled == (1 if start == 3 else 0)
+        for i in (0, 3):
+            asked = order.index(i) < order.index(2)
+            assert guards[i].enabled == guards[i].disabled == (1 if asked else 0)
         assert guards[2].disabled == 0
         assert alt._enabled == [] and not alt.waits
         check(ch)
@@ -598,7 +648,7 @@ def test_a_timer_of_zero_is_ready_and_another_arms_the_alternative():
     timer = Timer(0.5)
     ch = channel()
     alt = Armed(ReadEnd(ch), timer)
-    assert alt.poll(0) == -1
+    assert alt.poll(False) == -1
     assert alt.armed == (500, timer)
     alt.post()
     assert alt.schedule_core(timer, None)
@@ -606,7 +656,7 @@ def test_a_timer_of_zero_is_ready_and_another_arms_the_alternative():
     assert alt.armed is None and alt._chosen == 1 and alt.result() is None
     check(ch)
     alt = Armed(timer, Timer(ms=0))
-    assert alt.poll(0) == 1 and committed(alt, 1) == (None, None)
+    assert alt.poll(False) == 1 and committed(alt, 1) == (None, None)
     assert alt.armed is None
 
 
@@ -764,7 +814,7 @@ def test_a_group_meets_alternatives():
         check(b)
         assert posts(crew, crew.members[1]) == []
         two = Alt(ReadEnd(a), WriteGuard(b, "back"))
-        assert two.poll(0) == 1
+        assert two.poll(False) == 1
         value, party = committed(two, 1)
         assert value == 0 and woken(party) == [crew]
         assert crew.value_of(crew.members[1]) == "back" and crew.left == 0
@@ -1176,10 +1226,15 @@ class Player:
         party = Party(self.step, "choice", wishes)
         alt = Alt(*[self.end_of(wish) for wish in wishes])
         alt.number = self.step
-        start = self.random(len(wishes))
-        ready = [i for i in range(len(wishes)) if self.model.is_ready(wishes[i])]
-        expected = ([i for i in ready if i >= start] + ready + [-1])[0]
-        i = alt.poll(start)
+        order = list(range(len(wishes)))
+        fair = self.random(2) == 1
+        if fair:
+            for _ in wishes:
+                order.append(order.pop(self.random(len(order))))
+            alt._order = order
+        ready = [i for i in order if self.model.is_ready(wishes[i])]
+        expected = (ready + [-1])[0]
+        i = alt.poll(fair)
         self.same("first ready", expected, i)
         if i >= 0:
             expected = self.model.happen(wishes[i])
@@ -1379,7 +1434,7 @@ def test_an_alternative_that_finds_no_memory_leaves_no_offer():
         channels.insert(n, Exhausted("full"))
         own = Own()
         alt = Alt(*[ReadEnd(ch) for ch in channels], own)
-        assert alt.poll(0) == -1
+        assert alt.poll(False) == -1
         fails_for_memory(alt.post)
         assert not alt.waits
         assert all(ch.queue_of(READ) is None for ch in channels)

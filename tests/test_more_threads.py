@@ -1574,7 +1574,7 @@ def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
 
     alt = Alternative(ch.read, Timer(ms=1000000))
     with WAIT.lock:
-        assert alt.poll(0) == -1
+        assert alt.poll(False) == -1
         me = alt._begin()
     WATCH._abandon(KeyboardInterrupt())
     assert ch.queue_len() == 0 and alt._alarm.due is None

@@ -257,10 +257,6 @@ class Alternative(alternative.Alternative):
 
     pri_select = select
 
-    def fair_select(self, ready=None):
-        """As select, but a ready guard is passed over at most once per other guard."""
-        return self.select(ready, True)
-
     __aenter__ = select
 
     def __aexit__(self, exc_type, exc, traceback):

@@ -41,10 +41,10 @@ class Alternative(Choice):
                 raise RuntimeError("an alternative is used by one process at a time")
             if ready is not None:
                 self.mask(ready)
-            i = self.poll(self._next if fair else 0)
+            i = self.poll(fair)
             if i >= 0:
                 if fair:
-                    self._next = i + 1 if i + 1 < len(self.guards) else 0
+                    self.last(i)
                 party = self.commit(i)
                 v = self._value
                 self._value = None
@@ -64,7 +64,7 @@ class Alternative(Choice):
                 raise
             i = self._chosen
             if fair:
-                self._next = i + 1 if i + 1 < len(self.guards) else 0
+                self.last(i)
             with lock:
                 self._me = None
                 # Under lock: it may tell the guard, and the next who selects would clear it.
@@ -75,10 +75,6 @@ class Alternative(Choice):
 
     pri_select = select
     poll = Choice.poll  # upycsp.isr sets another one, while other threads may look in this table
-
-    def fair_select(self, ready=None):
-        """As select, but a ready guard is passed over at most once per other guard."""
-        return self.select(ready, True)
 
     __enter__ = select
 

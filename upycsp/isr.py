@@ -215,12 +215,12 @@ def _pumped(f):
 poll = Alternative.poll
 
 
-def _poll(self, start):  # no more than 11 words, as that
+def _poll(self, fair):  # no more than 11 words, as that
     fed.pump()
     for o in self._offers:
         if o is not None and o.channel.isr:
             o.channel.drain()  # the lock may have been busy when its value came
-    return poll(self, start)
+    return poll(self, fair)
 
 
 Alternative.poll = _poll

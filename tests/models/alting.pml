@@ -25,7 +25,7 @@ MAPS release | cspcore/meeting.py:Gathering | def release(self, offer, last):
 MAPS end | cspcore/meeting.py:Table | def end(self):
 MAPS paired | cspcore/choice.py:Choice.paired | self._chosen = offer.index
 MAPS withdraw_all | cspcore/choice.py:Choice.withdraw | def withdraw(self, n=-1):
-MAPS poll | cspcore/choice.py | def poll(self, start):
+MAPS poll | cspcore/choice.py | def poll(self, fair):
 MAPS commit_it | upycsp/alternative.py:Alternative.select | party = self.commit(i)
 MAPS post_all | cspcore/choice.py:Choice.post | def post(self):
 MAPS sleep | upycsp/alternative.py:Alternative.select | me.wait()

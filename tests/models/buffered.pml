@@ -57,7 +57,7 @@ MAPS close | cspcore/buffered.py | def end_close(self):
 MAPS end_readers | cspcore/buffered.py | def _end_readers(self, chain):
 MAPS end | cspcore/buffered.py | def _end(self, last):
 MAPS end_drops | cspcore/buffered.py:BaseBufferedChannel._end | self._first = self._count = 0
-MAPS poll | cspcore/choice.py | def poll(self, start):
+MAPS poll | cspcore/choice.py | def poll(self, fair):
 */
 #define UNLIMITED 100
 #ifndef RING

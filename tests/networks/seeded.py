@@ -46,8 +46,9 @@ FAULTS = {
     ),
     "select takes the last ready guard": (
         "uapycsp", "cspcore/choice.py",
-        "        if start or self._inputs is None:\n            return self._look(start)\n",
-        "        return self._look(start or len(self._offers) - 1)\n",
+        "        if fair or self._inputs is None:\n            return self._look(fair)\n",
+        "        self._order = list(range(len(self.guards)))[::-1]\n"
+        "        return self._look(True)\n",
     ),
     "a buffer drops its last value for its first": (
         "uapycsp", "cspcore/buffered.py",

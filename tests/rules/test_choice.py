@@ -554,28 +554,50 @@ class Flag(csp.Guard):
 
 
 async def test_fair_select_passes_a_ready_guard_over_at_most_once_per_other_guard():
-    flags = [Flag() for _ in range(5)]
+    # Whether a guard stays ready until it is chosen, or is ready now and then.
+    for stays in (True, False):
+        flags = [Flag() for _ in range(5)]
+        alt = csp.Alternative(*flags)
+        passed = [[0] * 5 for _ in range(5)]
+        seed = 12345
+        for _ in range(600):
+            ready = 0
+            while not ready:
+                seed = (seed * 1103515245 + 12345) & 0x3FFFFFFF
+                ready = (seed >> 8) & 31
+            for i in range(5):
+                flags[i].ready = stays and flags[i].ready or ready >> i & 1 == 1
+            g, v = await alt.fair_select()
+            chosen = flags.index(g)
+            assert g.ready and v == "flag"
+            g.ready = False
+            passed[chosen] = [0] * 5
+            for i in range(5):
+                if flags[i].ready:
+                    passed[i][chosen] += 1
+                    assert passed[i][chosen] <= 1
+
+
+async def test_fair_select_starves_no_guard_that_is_ready_at_every_second_selection():
+    flags = [Flag() for _ in range(3)]
     alt = csp.Alternative(*flags)
-    passed = [[0] * 5 for _ in range(5)]
-    seed = 12345
-    for _ in range(600):
-        ready = 0
-        while not ready:
-            seed = (seed * 1103515245 + 12345) & 0x3FFFFFFF
-            ready = (seed >> 8) & 31
-        for i in range(5):
-            # Once ready, a guard stays ready until it is chosen.
-            if ready & (1 << i):
-                flags[i].ready = True
+    chosen = []
+    for ready in ((0, 1, 2), (2,)) * 4:
+        for i in range(3):
+            flags[i].ready = i in ready
         g, v = await alt.fair_select()
-        chosen = flags.index(g)
-        assert g.ready and v == "flag"
-        g.ready = False
-        passed[chosen] = [0] * 5
-        for i in range(5):
-            if flags[i].ready:
-                passed[i][chosen] += 1
-                assert passed[i][chosen] <= 1
+        chosen.append(flags.index(g))
+    assert chosen == [0, 2, 1, 2, 0, 2, 1, 2]
+
+
+async def test_fair_select_is_fair_to_guards_that_are_left_out_in_turns():
+    skips = [csp.Skip() for _ in range(3)]
+    alt = csp.Alternative(*skips)
+    chosen = []
+    for k in range(8):
+        g, v = await alt.fair_select(ready=[k & 1 == 0, k & 1 == 0, True])
+        chosen.append(skips.index(g))
+    assert chosen == [0, 2, 1, 2, 0, 2, 1, 2]
 
 
 async def test_fair_select_starves_no_channel():

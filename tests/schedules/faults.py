@@ -175,8 +175,8 @@ FAULTS = {
     "fair_select is not fair": (
         "fair_selects",
         ALTERNATIVE,
-        "i = self.poll(self._next if fair else 0)",
-        "i = self.poll(0)",
+        "i = self.poll(fair)",
+        "i = self.poll(False)",
     ),
     "a stack instead of a queue": (
         "two_writers",

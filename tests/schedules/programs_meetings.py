@@ -75,7 +75,7 @@ def select(p, referee, ends, *more, fair=False):
         p.alternatives[places[0]] = alt
 
     def operation():
-        g, v = alt.select(None, fair)
+        g, v = alt.fair_select() if fair else alt.select()
         found = [x for x in places if mine[x] is g]
         return found[0] if found else None
 

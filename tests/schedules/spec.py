@@ -57,6 +57,11 @@ class Channel:
         self.watchers = [o for o in self.watchers if not is_one(o)]
 
 
+def _fair(p, op):
+    # What names the alternative of a fair select.
+    return p if op[2] is True else op[2]
+
+
 class Machine:
     """The state of all channels, and of the operation of each process that has one."""
 
@@ -66,7 +71,7 @@ class Machine:
         self.capacities = capacities
         self.channels = {}
         self.ops = {}  # process -> [phase, op, outcome, ()]; phase: "new", "queued" or "done"
-        self.passed = {}  # alternative -> {guard: those chosen while it was ready}
+        self.passed = {}  # alternative -> {guard: those chosen before it, while it was ready}
 
     def channel(self, ch):
         if ch not in self.channels:
@@ -96,8 +101,8 @@ class Machine:
         ready = [i for i, g in enumerate(op[1]) if self.ready(g)] if op[0] == "select" else []
         if not ready or not op[2]:
             return ready[:1] or [None]
-        # Fair: a guard is not chosen again while another, ready all the time, was passed over.
-        passed = self.passed.get(p if op[2] is True else op[2], {})
+        # Fair: a guard is not chosen again before a ready one that was passed over for it.
+        passed = self.passed.get(_fair(p, op), {})
         return [i for i in ready if all(i not in passed.get(j, ()) for j in ready if j != i)]
 
     def arrive(self, p, op, choice=0):
@@ -132,11 +137,12 @@ class Machine:
             self.finish(p, None, ("ok", None))
 
     def select(self, p, op, chosen):
-        if op[2]:
-            name = p if op[2] is True else op[2]
-            old = self.passed.get(name, {})
-            others = [j for j, g in enumerate(op[1]) if j != chosen and self.ready(g)]
-            self.passed[name] = {j: old.get(j, ()) + (chosen,) for j in others}
+        if op[2] and chosen is not None:
+            name = _fair(p, op)
+            self.passed[name] = passed = dict(self.passed.get(name, {}))
+            for j, g in enumerate(op[1]):
+                if j != chosen and self.ready(g):
+                    passed[j] = passed.get(j, ()) + (chosen,)
         if chosen is None:
             for i, g in enumerate(op[1]):
                 if g[0] in WAITS:
@@ -249,8 +255,13 @@ class Machine:
         op = self.ops[p][1]
         for c in self.channels.values():
             c.leave(lambda o: o[0] == p)
-        if op[0] == "select" and outcome[0] == "ok":
-            outcome = ("chosen", i, outcome[1])
+        if op[0] == "select":
+            name = _fair(p, op)
+            if name in self.passed:
+                others = self.passed[name].items()
+                self.passed[name] = {j: over for j, over in others if j != i}
+            if outcome[0] == "ok":
+                outcome = ("chosen", i, outcome[1])
         self.ops[p] = ["done", op, outcome, ()]
 
     def end(self, ch, how):

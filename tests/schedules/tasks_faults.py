@@ -132,8 +132,8 @@ def poison_takes_back_what_was_paired():
 
 
 def fair_select_is_not_fair():
-    def poll(self, start):
-        return old(self, 0)
+    def poll(self, fair):
+        return old(self, False)
 
     old = Choice.poll
     return put(Choice, "poll", poll)

@@ -63,6 +63,21 @@ def join(*parts):
     return history
 
 
+def now_and_then(i, value, writer):
+    """A fair choice passes b over, finds it not ready, and then ready again."""
+    return join(
+        parked("v", write(1)),
+        parked("w", write(2, "b")),
+        alone("s", select(A, B, fair=True), chose(0, 1)),
+        alone("r", B, got(2)),
+        join(ret("v", OK), ret("w", OK), parked("v", write(3))),
+        alone("s", select(A, B, fair=True), chose(0, 3)),
+        join(ret("v", OK), parked("v", write(4)), parked("w", write(5, "b"))),
+        alone("s", select(A, B, fair=True), chose(i, value)),
+        ret(writer, OK),
+    )
+
+
 PAIR = [call("w", write(1)), call("r", A)]
 
 # name: (history, capacities)
@@ -220,6 +235,7 @@ RIGHT = {
         ),
         {},
     ),
+    "fair to who is ready now and then": (now_and_then(1, 5, "w"), {}),
     "queue_len": (join(parked("w", write(1)), alone("l", ("len", "a"), got(1))), {}),
 }
 
@@ -352,6 +368,7 @@ WRONG = {
         ),
         {},
     ),
+    "unfair to who is ready now and then": (now_and_then(0, 4, "v"), {}),
     "a timer that never came": (parked("s", select(A, ("timer",))), {}),
     "skip that waits": (call("s", select(A, ("skip",))), {}),
     "a buffer out of order": (

@@ -200,7 +200,7 @@ class Actor:
         mask = None if ready is None else [digit == "1" for digit in ready]
 
         def select():
-            g, v = alt.select(mask, fair)
+            g, v = (alt.fair_select if fair else alt.select)(mask)
             return ("chosen", [g is h for h in alt.guards].index(True), v)
 
         shown = guards
