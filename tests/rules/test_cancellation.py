@@ -687,6 +687,25 @@ async def test_a_select_that_chose_a_write_stands_too():
         assert idle(a, b)
 
 
+async def test_a_select_that_chose_a_guard_of_a_users_is_cancelled_at_once():
+    class Quiet(csp.Guard):
+        def enable(self, alt):
+            self.alt = alt
+            return False, None
+
+        def disable(self, alt):
+            pass
+
+    for kind in KINDS:
+        ch = csp.Channel("c")
+        g = Quiet()
+        p = await selecting(kind, ch, 1, ch.read, g)
+        assert g.alt.schedule(g, "v")
+        p.cancel()
+        assert await p.ended() == ["cancelled"]
+        assert idle(ch)
+
+
 async def test_a_writer_moved_into_the_buffer_has_written():
     for kind in KINDS:
         ch = csp.BufferedChannel("c", 1)
