@@ -148,7 +148,7 @@ class Choice:
         self._enabled = []
         self._chosen = None
         self._value = None
-        self._order = None  # of fair_select: indices of all, who was chosen last comes last
+        self._order = ()  # of fair_select: indices of all, who was chosen last comes last
         self.waits = False
 
     def _offer(self, channel, op, index):
@@ -158,7 +158,8 @@ class Choice:
 
     def fair_select(self, ready=None):
         """As select, but a ready guard is passed over at most once per other guard."""
-        self._order = self._order or list(range(len(self.guards)))
+        if len(self._order) < len(self.guards):  # none yet, or an interrupt came amid `last`
+            self._order = list(range(len(self.guards)))
         return self.select(ready, True)
 
     def poll(self, fair):

@@ -590,6 +590,18 @@ async def test_fair_select_starves_no_guard_that_is_ready_at_every_second_select
     assert chosen == [0, 2, 1, 2, 0, 2, 1, 2]
 
 
+async def test_fair_select_knows_all_guards_after_an_interrupt_amid_its_choice():
+    skips = [csp.Skip() for _ in range(3)]
+    alt = csp.Alternative(*skips)
+    await alt.fair_select()
+    alt._order.remove(1)  # as it is between two statements of Choice.last
+    chosen = []
+    for _ in range(6):
+        g, v = await alt.fair_select()
+        chosen.append(skips.index(g))
+    assert chosen == [0, 1, 2, 0, 1, 2]
+
+
 async def test_fair_select_is_fair_to_guards_that_are_left_out_in_turns():
     skips = [csp.Skip() for _ in range(3)]
     alt = csp.Alternative(*skips)
