@@ -305,7 +305,7 @@ def search(model, macros, claim=None, long=False):
         transitions.write_text(text, encoding="utf-8")
         kind = ["-DNFAIR=4"] if claim else ["-DSAFETY", "-DNOCLAIM"]
         size = ["-DMEMLIM={}".format(MEGABYTES), "-DVECTORSZ=4096"]
-        compiled([*compiler(long), "-w", *kind, *size, "-o", "pan", "pan.c"], folder)
+        compile_pan(["-w", *kind, *size, "-o", "pan", "pan.c"], folder, long)
         options = [*(LONG if long else SHORT)]
         if claim:
             options += ["-a", "-f"] + (["-N", claim] if len(model.claims) > 1 else [])
@@ -361,6 +361,16 @@ def as_tables(text):
     return "\n".join(lines) + "\n"
 
 
+def compile_pan(words, folder, long):
+    """Make folder/pan by cc; for a short search by tcc if it can, for cc takes longer than pan."""
+    if shutil.which("tcc") and not long:
+        try:
+            return compiled(["tcc", *words], folder)
+        except ModelError:
+            pass  # it knows neither all processors nor all C libraries
+    compiled(["cc", "-O2" if long else "-O0", *words], folder)
+
+
 def compiled(command, folder):
     """Make folder/pan by this command, or take what it has made of the same sources before."""
     digest = hashlib.sha256(" ".join(command + [version(command[0])]).encode())
@@ -384,16 +394,6 @@ def compiled(command, folder):
             path.unlink(missing_ok=True)
     except OSError:
         pass  # another process has just done so, or nothing may be written there
-
-
-def compiler(long):
-    """The beginning of a command that compiles. In a short search cc takes longer than pan.
-
-    There tcc takes a twentieth of that, and its pan a fifth more.
-    """
-    if long:
-        return ["cc", "-O2"]
-    return ["tcc"] if shutil.which("tcc") else ["cc", "-O0"]
 
 
 @functools.lru_cache(None)
