@@ -6,6 +6,7 @@ hand. SCHEDULES=10 in the environment: ten times what that runs.
 """
 
 import contextlib
+import gc
 import pathlib
 import sys
 
@@ -25,6 +26,13 @@ from tasks_programs import MANY, PROGRAMS, W  # noqa: E402
 TIMES = amounts.number("SCHEDULES", 0) or 0.5
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 FAULTY = [(fault.__name__, program) for fault in FAULTS for program in FAULTS[fault]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rest_collected():
+    """What is left where a fault was found is collected while that is no warning."""
+    yield
+    gc.collect()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
