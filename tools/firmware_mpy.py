@@ -70,6 +70,7 @@ FOR_ESP32 = {
     "try:\n    import asyncio\n    from asyncio import core\nexcept ImportError:":
         "import asyncio\nfrom asyncio import core\nif False:",
     'sys.implementation.version < (1, 21)': "False",
+    "65536 if sys.maxsize >> 31 else 16384": "16384",  # its words have 32 bits
     '"state" if hasattr(flag, "state") else "_flag"': '"state"',
     'not hasattr(core, "TaskQueue") or not hasattr(core.Task(None), "state")': "False",
     "            if Flag is None:": "            if False:",

@@ -13,7 +13,8 @@ A place is where a process waits for its turn; it stands between the offer of th
 and its bolt. Other threads have none, and wait for none. Processes that are left when the run is
 over go on by themselves, in real time.
 
-`lock` guards alarms and time, as it does channels; `Turns.lock` is a leaf below it.
+`lock` guards alarms and time, as it does channels; `Turns.lock` is a leaf below it, under which
+who gets a turn is roused.
 """
 
 import sys
@@ -140,14 +141,9 @@ class Turns:
         """If nobody has a turn, the first in the line gets it, or the clock. Not under lock."""
         while True:
             with self.lock:
-                if self.out or self.over:
+                if self.out or self.over or self.give():
                     return
-                place = self.give()
-                if place is None:
-                    self.out = 1
-            if place is not None:
-                place.rouse()
-                return
+                self.out = 1
             rang = False
             try:
                 rang = self._ring()
@@ -175,7 +171,6 @@ class Turns:
 
         A process may keep its turn while it waits for another one by means of its own.
         """
-        place = None
         with self.lock:
             if self.over:
                 return
@@ -185,23 +180,16 @@ class Turns:
             elif self._looks < _PATIENCE:
                 self._looks += 1
             else:
-                place = self.give()
-        if place is None:
-            self.pass_on()
-        else:
-            place.rouse()
+                self.give()
+                return
+        self.pass_on()
 
     def end(self):
         """The run is over: all go on by themselves."""
         with self.lock:
             self.over = True
-            place = self._first
-            self._first = None
-        while place is not None:
-            n = place.next
-            place.next = None
-            place.rouse()
-            place = n
+            while self.give():
+                pass
 
     # Under its lock
 
@@ -230,14 +218,19 @@ class Turns:
         place.in_line = False
 
     def give(self):
-        """A turn for the first in the line, who is to rouse then; None if there is nobody."""
+        """Rouse the first in the line, with a turn; false if there is nobody."""
         place = self._first
-        if place is not None:
-            self.leave_line(place)
-            place.held += 1
-            self.out += 1
-            self._given += 1
-        return place
+        if place is None:
+            return False
+        # No jump, where Ctrl-C may come, lies between these: else nobody might rouse it any more.
+        self._first = place.next
+        place.next = None
+        place.in_line = False
+        place.held += 1
+        self.out += 1
+        self._given += 1
+        place.rouse()
+        return True
 
 
 class Place:
@@ -280,13 +273,13 @@ class Place:
     def wake(self):
         """As an offer's: it gets a turn as soon as it is the first in the line."""
         turns = self.turns
-        place = self
         with turns.lock:
-            if not self._left and not turns.over:
-                turns.line_up(self)
-                place = None if turns.out else turns.give()
-        if place is not None:
-            place.rouse()
+            if self._left or turns.over:
+                self.rouse()
+                return
+            turns.line_up(self)
+            if not turns.out:
+                turns.give()
 
     def _give_back(self):
         turns = self.turns

@@ -49,19 +49,29 @@ def run_group(group, processes):
             if group.deadlock is None:
                 raise
     finally:
-        with lock:
-            if group in _runs:
-                _runs.remove(group)
-            h = _failed_within(group)
-            er = None if h is None else h.raised()
-            _unnest(group)
-            if not _runs:
-                forget()
+        try:
+            er = _close(group)
+        except KeyboardInterrupt:  # it came in the midst of that
+            _close(group)
+            raise
     if group.deadlock is not None:
         raise DeadlockError(group.deadlock)
     if er is not None:
         raise er
     return results if len(processes) > 1 else results[0]
+
+
+def _close(group):
+    # At its end: what it is to raise of those spawned within it, or None.
+    with lock:
+        if group in _runs:
+            _runs.remove(group)
+        h = _failed_within(group)
+        er = None if h is None else h.raised()
+        _unnest(group)
+        if not _runs:
+            forget()
+    return er
 
 
 def _interrupts(er, group):

@@ -37,7 +37,7 @@ FAR_MS = 1 << 28  # half of what ticks_diff spans on a board: longer alarms go b
 
 _lock = allocate_lock()  # guards all that follows; may be held while kept.lock is taken
 _armed = []
-_started = False
+_started = 0  # 1: a thread was asked to serve; 2: it does
 _parked = False
 _gate = allocate_lock()
 _gate.acquire()
@@ -63,8 +63,7 @@ class Alarm:
                 _disarm(self)
             if not _started:
                 kept.start(_serve)
-                kept.resign()  # this job never ends
-                _started = True
+                _started = 1
             _arm(self, ms)
             if _parked:
                 _parked = False  # no jump, where Ctrl-C may come, lies between these two
@@ -90,7 +89,9 @@ def _arm(alarm, ms):
     stage = min(ms, FAR_MS)
     rest = ms - stage
     due = ticks_add(ticks_ms(), stage)
-    _armed.insert(_place(due, 1), alarm)  # may raise MemoryError: nothing has changed then
+    i = _place(due, 1)
+    # May raise MemoryError: nothing has changed then. After a call an interrupt might come.
+    _armed[i:i] = (alarm,)
     alarm.due = due
     alarm._rest = rest
 
@@ -99,8 +100,8 @@ def _disarm(alarm):
     i = _place(alarm.due, 0)
     while _armed[i] is not alarm:
         i += 1
-    _armed.pop(i)
     alarm.due = None
+    _armed.pop(i)
 
 
 # By bisection, the index of the first alarm that is due at least `later` ms after `due`.
@@ -137,6 +138,12 @@ def _next():
 
 
 def _serve():
+    global _started
+    with _lock:
+        if _started > 1:  # an interrupt came amid the start of another thread, which serves
+            return
+        _started = 2
+    kept.resign()  # this job never ends
     alarm = 0
     while True:
         try:  # around the loop: Ctrl-C comes at a jump

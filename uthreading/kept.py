@@ -28,7 +28,6 @@ gc.collect()  # what compiling files has left is in the way of the next ones
 # Stack enough for an import: pool, from source, takes 12 KB with words of 32 bits, 40 KB with 64.
 _DEEP = 65536 if sys.maxsize >> 31 else 16384
 _CPYTHON = sys.implementation.name == "cpython"
-_LEAST = 32768  # CPython refuses less
 
 # What is raised where memory or threads end. A tuple that stands in the `except` itself is made
 # when that is reached, and then there may be no memory for it.
@@ -154,18 +153,19 @@ def start(fn, after=None):
     global _idle, _idle_count
     with lock:
         w = _idle
-        if w is not None and w.stack == _stack:  # the usual case
+        if w is None or w.stack != _stack:
+            w = _bring_up()
+        if w is not None:
+            # No jump, where Ctrl-C may come, lies between the first of these and the last: else a
+            # worker might be neither idle nor at work.
             _idle = w.below
             _idle_count -= 1
-        else:
-            w = _take_fitting()
-    if w is None:
-        _grow(fn, after)
-        return
-    w.below = None
-    w.job = fn
-    w.after = after
-    w.bolt.release()
+            w.below = None
+            w.job = fn
+            w.after = after
+            w.bolt.release()
+            return
+    _grow(fn, after)
 
 
 def counts():
@@ -184,8 +184,8 @@ def stack_size(size=None):
     if size is not None:
         if size < 0:
             raise ValueError("size must be 0 or a positive number")
-        if _CPYTHON and 0 < size < _LEAST:
-            size = _LEAST
+        if _CPYTHON and 0 < size < 32768:  # it refuses less
+            size = 32768
         with lock:
             # Let the port judge the size now rather than at the next start.
             _thread.stack_size(_thread.stack_size(size))
@@ -202,7 +202,7 @@ def set_start_new_thread(f):
 
 
 def resign():
-    """Called once a job that will never end was started: its thread is not counted any more."""
+    """Called by a job that will never end: its thread is not counted any more."""
     global _count
     with lock:
         _count -= 1
@@ -289,20 +289,19 @@ def _fits(has, wanted):
     return (has or _DEFAULT_HAS) >= wanted
 
 
-# Takes the topmost idle worker with stack enough off the stack, or returns None. `lock` is held.
-def _take_fitting():
-    global _idle, _idle_count
+# Brings the topmost idle worker with stack enough to the top, and returns it, or None. `lock` is
+# held.
+def _bring_up():
+    global _idle
     above = None
     w = _idle
     while w is not None and not _fits(w.stack, _stack):
         above = w
         w = w.below
-    if w is not None:
-        if above is None:
-            _idle = w.below
-        else:
-            above.below = w.below
-        _idle_count -= 1
+    if above is not None and w is not None:
+        above.below = w.below
+        w.below = _idle
+        _idle = w
     return w
 
 
@@ -325,21 +324,19 @@ def _grow(fn, after):
         uthreading.alone(_load_all)
     failed = False
     with lock:
-        try:
-            w = _Worker(_stack, fn, after)
-            old = _thread.stack_size(_stack)
-            _count += 1
-            try:
-                _start_new_thread(w.work, ())
-            except BaseException:
-                _count -= 1
-                raise
-            finally:
-                _thread.stack_size(old)
-        except SHORTAGES:
-            failed = True
         count = _count
         stack = _stack
+        try:
+            w = _Worker(stack, fn, after)
+            old = _thread.stack_size(stack)
+            try:
+                _count += 1
+                _start_new_thread(w.work, ())
+            finally:
+                _thread.stack_size(old)
+        except SHORTAGES:  # if an interrupt ends this instead, the thread runs
+            _count = count
+            failed = True
     if failed:
         size = "{} bytes".format(stack) if stack else "default"
         raise RuntimeError(

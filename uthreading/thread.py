@@ -58,19 +58,22 @@ class Thread:
         self._check()
         begun = allocate_lock()
         begun.acquire()
-        with kept.lock:
-            if self._phase != _NEW:
-                raise RuntimeError("threads can only be started once")
-            alive.append(self)
-            self._begun = begun
-            self._phase = _STARTED
         try:
+            with kept.lock:
+                if self._phase != _NEW:
+                    raise RuntimeError("threads can only be started once")
+                self._begun = begun
+                self._phase = _STARTED
+                alive.append(self)
             _hook_exit()
             kept.start(self._body, self._ended)
         except BaseException:
             with kept.lock:
-                _unlist(self)
+                if self._begun is not begun:
+                    raise  # it was started before, or has begun when an interrupt came
+                self._begun = None
                 self._phase = _NEW
+                _unlist(self)
                 waiters = self._joiners.grant_all()
             open_all(waiters)
             raise
@@ -141,6 +144,8 @@ class Thread:
             self._ident = ident
             begun = self._begun
             self._begun = None
+        if begun is None:  # its start was interrupted
+            return
         begun.release()
         try:
             self.run()
@@ -150,6 +155,8 @@ class Thread:
     # Called when the kept thread is idle again, so whoever joins finds a thread to start.
     def _ended(self):
         with kept.lock:
+            if not self._phase:  # its start was interrupted
+                return
             self._phase = _ENDED
             _unlist(self)
             begun = self._begun

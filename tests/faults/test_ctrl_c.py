@@ -10,6 +10,7 @@ so there it is sent only while the main thread waits. The moments come from a se
 
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -124,6 +125,30 @@ def test_on_cpython_an_interrupt_at_each_moment_of_uapycsp_comes_out_of_run(tmp_
     status, out = support.watch(words + support.paths("uapycsp", tmp_path), 180)
     assert status == 0, out[-2000:]
     assert int(out.split("MOMENTS")[1]) > 500
+
+
+# What is interrupted, how, and how many moments it has at least.
+@pytest.mark.parametrize("what, how, least", [
+    ("network", "", 80),
+    ("network", "virtual", 120),
+    ("network", "cold", 20),
+    ("network", "cold virtual", 20),
+    ("failing", "", 80),
+    ("failing", "virtual", 120),
+    ("thread", "", 10),
+    ("thread", "cold", 20),
+    ("alarm", "", 40),
+    ("alarm", "cold", 40),
+])
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "uapycsp"])
+def test_on_cpython_an_interrupt_at_each_moment_of_threads_leaves_nothing(
+        tmp_path, variant, what, how, least):
+    folder = support.HERE if variant != "upycsp" else tmp_path
+    paths = support.paths(variant, tmp_path)
+    words = [interpreters.cpython(), "-u", str(folder / "thread_moments.py"), variant, what, how]
+    status, out = support.watch(words + paths, 180)
+    assert status == 0, out[-2000:]
+    assert int(re.search(r"^MOMENTS (\d+)$", out, re.M).group(1)) >= least
 
 
 @pytest.mark.parametrize("how, network", [("poll", name) for name in NETWORKS] + [

@@ -25,11 +25,11 @@ FAULT KEEPS_TURN a process that ends keeps its turn
 FAULT FORGOTTEN who stands in the line when the run is over stays there
 FAULT LEFT_IN_LINE -DPROCS=2 -DK=1 -DFAILS a process that can't be started stays in the line
 MAPS wake | upycsp/virtual.py:Place.wake | turns.line_up(self)
-MAPS wake_at_once | upycsp/virtual.py:Place.wake | place = None if turns.out else turns.give()
+MAPS wake_at_once | upycsp/virtual.py:Place.wake | turns.give()
 MAPS line_up | upycsp/virtual.py:Turns | def line_up(self, place):
 MAPS give | upycsp/virtual.py:Turns | def give(self):
 MAPS give_back | upycsp/virtual.py:Place._give_back | turns.out -= 1
-MAPS pass_on | upycsp/virtual.py:Turns.pass_on | if self.out or self.over:
+MAPS pass_on | upycsp/virtual.py:Turns.pass_on | if self.out or self.over or self.give():
 MAPS pass_on | upycsp/virtual.py:Turns.pass_on | self.out = 1
 MAPS ring | upycsp/virtual.py:Turns._ring | self.clock.jump(alarm.due)
 MAPS alarm_calls | upycsp/virtual.py:VirtualAlarm.ring | self._callback(self)

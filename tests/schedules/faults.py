@@ -304,8 +304,10 @@ FAULTS = {
     "a kept thread is woken before it has its job": (
         "threads_started_by_two",
         KEPT,
-        "    w.below = None\n    w.job = fn\n    w.after = after\n    w.bolt.release()\n",
-        "    w.bolt.release()\n    w.below = None\n    w.job = fn\n    w.after = after\n",
+        "            w.below = None\n            w.job = fn\n            w.after = after\n"
+        "            w.bolt.release()\n            return\n    _grow(fn, after)\n",
+        "            w.below = None\n            w.bolt.release()\n    if w is None:\n"
+        "        _grow(fn, after)\n    else:\n        w.job = fn\n        w.after = after\n",
     ),
     "a timeout opens the bolt of one who was granted": (
         "event_with_a_timeout",
@@ -378,14 +380,14 @@ FAULTS = {
     "in virtual time two have a turn": (
         "virtual_network",
         VIRTUAL,
-        "                place = None if turns.out else turns.give()\n",
-        "                place = turns.give()\n",
+        "            if not turns.out:\n                turns.give()\n",
+        "            turns.give()\n",
     ),
     "the clock jumps while somebody has a turn": (
         "virtual_timers",
         VIRTUAL,
-        "                if self.out or self.over:\n",
-        "                if self.over:\n",
+        "                if self.out or self.over or self.give():\n",
+        "                if self.over or self.give():\n",
     ),
     "who lines up while the clock looks is forgotten": (
         "virtual_beside_a_thread",
@@ -396,8 +398,8 @@ FAULTS = {
     "who has no turn at the end never has one": (
         "virtual_with_a_rest",
         VIRTUAL,
-        "            place.next = None\n            place.rouse()\n",
-        "            place.next = None\n",
+        "            while self.give():\n                pass\n",
+        "            pass\n",
     ),
     "alarms of virtual time are forgotten at its end": (
         "virtual_with_a_rest",
