@@ -45,7 +45,7 @@ LEAST_LOOKS = 9
 HEAP_FACTOR = 1.2
 HEAP_ROOM = {"micropython": 128 * 1024, "cpython": 4000}  # bytes, blocks
 THREADS_FACTOR = 1.1
-THREADS_ROOM = 4
+THREADS_ROOM = 8  # how many of the networks are large at one time is chance
 
 _SILENCE = object()
 
