@@ -1,5 +1,6 @@
 """Kept threads: reused, clean after each job, and nothing left behind when there is none."""
 
+import _thread
 import sys
 from _thread import allocate_lock, get_ident
 
@@ -216,6 +217,90 @@ def test_after_a_failure_threads_start_again():
     run_and_wait(lambda: seen.append(1))
     held.let_go()
     assert seen == [1]
+
+
+# What loads modules on an ESP32
+
+
+class Aside:
+    """In a kept job calls f(*args) aside; notes what came of it and how threads were started."""
+
+    def __init__(self, f, *args, error=None):
+        self.error = error
+        self.sizes = []  # of the stacks of threads that were asked for meanwhile
+        self.args = args
+        self.f = f
+        self.here = self.there = self.value = self.raised = None
+        self.loader = uthreading._loader
+        run_and_wait(lambda: None)  # it goes to that thread
+        self.old = kept.set_start_new_thread(self.starts)
+        try:
+            run_and_wait(self.job)
+        finally:
+            kept.set_start_new_thread(self.old)
+            uthreading._loader = self.loader
+
+    def starts(self, function, args):
+        self.sizes.append(self.stack_size())
+        if self.error:
+            raise self.error("no thread")
+        return self.old(function, args)
+
+    def job(self):
+        self.here = get_ident()
+        before = self.stack_size()
+        try:
+            self.value = kept.aside(self.loads, self.args)
+        except Exception as er:
+            self.raised = er
+        assert self.stack_size() == before
+
+    @staticmethod
+    def stack_size():
+        size = _thread.stack_size()  # MicroPython sets it to 0, too
+        _thread.stack_size(size)
+        return size
+
+    def loads(self, *args):
+        self.there = get_ident()
+        assert self.there == self.here or uthreading._loader == self.there
+        kept.sleep_ms(20)
+        return self.f(*args)
+
+
+def test_a_module_is_loaded_on_a_thread_with_stack_enough():
+    it = Aside(lambda *args: args, "no.such", "module")
+    assert it.value == ("no.such", "module") and it.raised is None
+    assert it.there != it.here
+    assert len(it.sizes) == 1 and it.sizes[0] >= (65536 if sys.maxsize >> 31 else 16384)
+
+
+def test_what_loading_aside_raises_its_caller_gets():
+    def fails(name):
+        raise ImportError(name)
+
+    it = Aside(fails, "no.such")
+    assert type(it.raised) is ImportError and it.raised.args == ("no.such",)
+    assert it.there != it.here
+
+
+def test_where_no_thread_can_be_had_a_module_is_loaded_here():
+    for error in (OSError, MemoryError, RuntimeError):
+        it = Aside(lambda *args: args, "no.such", error=error)
+        assert it.value == ("no.such",) and it.there == it.here and len(it.sizes) == 1
+
+
+def test_what_is_loaded_already_and_what_names_no_module_needs_no_thread():
+    for args in ((), ("uthreading.kept",), ("uthreading.kept", "no.such")):
+        it = Aside(lambda *args: args, *args)
+        assert it.value == args and it.there == it.here and it.sizes == []
+    assert Aside(lambda *args: args, "no.such", "uthreading.kept").there != it.here
+
+
+def test_the_main_thread_has_stack_enough_to_load():
+    idents = []
+    assert kept.aside(lambda name: idents.append(get_ident()) or name, ("no.such",)) == "no.such"
+    assert idents == [get_ident()]
 
 
 def test_an_exception_in_a_job_is_reported_and_the_thread_kept():
