@@ -171,7 +171,7 @@ def fails(*args):
         raise OSError("can't create thread")
     count += 1
     return real(*args)
-real = kept.set_start_new_thread(fails)
+real = kept.set_starter(fails)
 status = main.main(["stressed_alt", "lib=upycsp", "form=most", "channels=5", "writers=1",
                     "selects=20", "runs=1"])
 assert gc.isenabled()

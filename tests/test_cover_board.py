@@ -50,7 +50,7 @@ def test_a_select_without_a_thread_for_its_timer_is_an_error_that_leaves_nothing
     assert not clock._started
     a = Channel("a")
     alt = Alternative(a.read, Timer(ms=1))
-    old = kept.set_start_new_thread(no_thread)
+    old = kept.set_starter(no_thread)
     try:
         for _ in range(2):
             try:
@@ -62,7 +62,7 @@ def test_a_select_without_a_thread_for_its_timer_is_an_error_that_leaves_nothing
             assert a.queue_len() == 0
             a.verify()
     finally:
-        kept.set_start_new_thread(old)
+        kept.set_starter(old)
     assert alt.select()[0] is alt.guards[1]
 
 
@@ -71,7 +71,7 @@ def test_a_run_without_a_thread_for_its_processes_is_an_error():
     def nothing():
         return 1
 
-    old = kept.set_start_new_thread(no_thread)
+    old = kept.set_starter(no_thread)
     held = []
     try:
         while kept.counts()[0]:
@@ -84,7 +84,7 @@ def test_a_run_without_a_thread_for_its_processes_is_an_error():
         else:
             raise AssertionError("a process without a thread")
     finally:
-        kept.set_start_new_thread(old)
+        kept.set_starter(old)
         for ch in held:
             ch.write(None)
 

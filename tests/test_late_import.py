@@ -701,7 +701,7 @@ def start(f, args):
     return real(f, args)
 
 
-kept.set_start_new_thread(start)
+kept.set_starter(start)
 
 
 @process

@@ -188,7 +188,7 @@ def fails(*args):
     if count > 2:
         raise OSError("can't create thread")
     return real(*args)
-real = kept.set_start_new_thread(fails)
+real = kept.set_starter(fails)
 sys.exit(main.main(["commstime", "lib=upycsp", "api=plain", "n=10", "runs=1"]))
 """
 
@@ -473,7 +473,7 @@ def start(f, args):
     if left[0] < 0:
         raise OSError("can't create thread")
     return usual(f, args)
-usual = kept.set_start_new_thread(start)
+usual = kept.set_starter(start)
 import main
 sys.exit(main.main([]))
 """

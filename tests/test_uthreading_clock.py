@@ -385,7 +385,7 @@ def test_if_the_timer_cannot_be_started_nothing_is_armed():
 
     started = clock._started
     clock._started = False
-    old = kept.set_start_new_thread(start_new_thread)
+    old = kept.set_starter(start_new_thread)
     a = Alarm(lambda a: None)
     try:
         for wait in (lambda: a.start(10), lambda: uthreading.Event().wait(0.01)):
@@ -417,7 +417,7 @@ def test_if_the_timer_cannot_be_started_nothing_is_armed():
             pass  # nobody holds it
     finally:
         clock._started = started
-        kept.set_start_new_thread(old)
+        kept.set_starter(old)
         for gate in gates:
             gate.release()
     until(lambda: kept.counts()[1] == 0)

@@ -170,13 +170,13 @@ def with_failing_start(k, error, f):
             raise error("no thread")
         return old(function, args)
 
-    old = kept.set_start_new_thread(start_new_thread)
+    old = kept.set_starter(start_new_thread)
     try:
         f()
     except RuntimeError as e:
         return str(e)
     finally:
-        kept.set_start_new_thread(old)
+        kept.set_starter(old)
     assert False, "the failure went unnoticed"
 
 
@@ -233,11 +233,11 @@ class Aside:
         self.here = self.there = self.value = self.raised = None
         self.loader = uthreading._loader
         run_and_wait(lambda: None)  # it goes to that thread
-        self.old = kept.set_start_new_thread(self.starts)
+        self.old = kept.set_starter(self.starts)
         try:
             run_and_wait(self.job)
         finally:
-            kept.set_start_new_thread(self.old)
+            kept.set_starter(self.old)
             uthreading._loader = self.loader
 
     def starts(self, function, args):

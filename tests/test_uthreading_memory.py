@@ -162,7 +162,7 @@ def test_a_thread_that_was_started_is_not_told_to_be_none():
         micropython.heap_lock()
 
     size = uthreading.stack_size(96 * 1024)
-    old = kept.set_start_new_thread(starts)
+    old = kept.set_starter(starts)
     done = []
     try:
         t = uthreading.Thread(target=lambda: done.append(1))
@@ -171,7 +171,7 @@ def test_a_thread_that_was_started_is_not_told_to_be_none():
         finally:
             micropython.heap_unlock()
     finally:
-        kept.set_start_new_thread(old)
+        kept.set_starter(old)
         uthreading.stack_size(size)
     t.join()
     assert done == [1]

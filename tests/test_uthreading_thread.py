@@ -259,9 +259,9 @@ def test_a_thread_that_cannot_be_started_is_not_started():
 
     ran = []
     t = uthreading.Thread(target=lambda: ran.append(1))
-    old = kept.set_start_new_thread(start_new_thread)
+    old = kept.set_starter(start_new_thread)
     text = raises(RuntimeError, t.start)
-    kept.set_start_new_thread(old)
+    kept.set_starter(old)
     assert text.startswith("can't start a new thread: {} run, ".format(idle))
     assert uthreading.enumerate() == before and not t.is_alive() and t.ident is None
     assert kept.counts() == (0, idle)

@@ -52,11 +52,11 @@ def count_starts(f):
         starts.append(1)
         return old(function, args)
 
-    old = kept.set_start_new_thread(start_new_thread)
+    old = kept.set_starter(start_new_thread)
     try:
         f()
     finally:
-        kept.set_start_new_thread(old)
+        kept.set_starter(old)
     return len(starts)
 
 

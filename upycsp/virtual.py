@@ -118,7 +118,8 @@ def _end(turns):
             timers.engine.ticks_ms = ticks_ms
             now = turns.clock.now_ms()
             while turns.alarms:
-                turns.alarms.pop(0).go_on(now)
+                turns.alarms[0].go_on(now)
+                turns.alarms.pop(0)
             _turns = None
     turns.end()
 
@@ -334,13 +335,21 @@ class VirtualAlarm(Alarm):
         return True
 
     def go_on(self, now):
-        """In real time."""
-        ms = self.due - now
+        """In real time. After an interrupt it is asked once more."""
+        turns = self.turns
+        if turns is None:
+            return
+        due = self.due
         self.due = self.turns = None
         try:
-            Alarm.start(self, ms)
+            Alarm.start(self, due - now)
         except Exception as er:  # no memory, no thread; a tuple of both might find none
             report(er, None)
+        except BaseException:
+            if self.due is None:
+                self.due = due
+                self.turns = turns
+            raise
 
     def ring(self):
         """Not under lock."""

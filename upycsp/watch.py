@@ -138,17 +138,17 @@ def _start_watch():
     if not kept.may_block():
         wait.look = _look  # on a board the main thread looks, between its slices of sleep
         return
-    with lock:
-        needed = not _watches
-        _watches = True
-    if needed:
-        try:
+    try:
+        with lock:
+            needed = not _watches
+            _watches = True
+        if needed:
             kept.start(_watch)
-        except BaseException as er:
-            _watches = False
-            if not isinstance(er, RuntimeError) and not isinstance(er, MemoryError):
-                raise  # each by its name: there may be no memory for a tuple of them
-            # A deadlock will not be reported; the network may still run.
+    except BaseException as er:
+        _watches = False  # after an interrupt there may be two of them for a while
+        if not isinstance(er, RuntimeError) and not isinstance(er, MemoryError):
+            raise  # each by its name: there may be no memory for a tuple of them
+        # A deadlock will not be reported; the network may still run.
 
 
 def _watch():

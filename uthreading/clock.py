@@ -64,10 +64,12 @@ class Alarm:
             if not _started:
                 kept.start(_serve)
                 _started = 1
-            _arm(self, ms)
+            # First: after an interrupt it may be armed, and rings then. The timer thread waits for
+            # the lock.
             if _parked:
                 _parked = False  # no jump, where Ctrl-C may come, lies between these two
                 _gate.release()
+            _arm(self, ms)
 
     def stop(self):
         """Disarms; true if it was armed and will not call back. Waits for no callback."""
@@ -90,10 +92,14 @@ def _arm(alarm, ms):
     rest = ms - stage
     due = ticks_add(ticks_ms(), stage)
     i = _place(due, 1)
-    # May raise MemoryError: nothing has changed then. After a call an interrupt might come.
-    _armed[i:i] = (alarm,)
+    # Before it is listed: after a call an interrupt may come.
     alarm.due = due
     alarm._rest = rest
+    try:
+        _armed.insert(i, alarm)
+    except MemoryError:
+        alarm.due = None
+        raise
 
 
 def _disarm(alarm):
@@ -126,13 +132,11 @@ def _next():
             soon = ticks_diff(alarm.due, ticks_ms())
             if soon > 0:
                 return soon
-            if alarm._rest:
-                _arm(alarm, alarm._rest)  # lies far behind itself for a moment
-                _armed.pop(0)
-                continue
             _armed.pop(0)
             alarm.due = None
-            return alarm
+            if not alarm._rest:
+                return alarm
+            _arm(alarm, alarm._rest)  # in the place that has become free
         _parked = True
         return None
 

@@ -23,7 +23,6 @@ import uthreading
 
 from .report import report
 
-_DEFAULT_HAS = 4096  # bytes that the default stack has at least, on every port
 gc.collect()  # what compiling files has left is in the way of the next ones
 # Stack enough for an import: pool, from source, takes 12 KB with words of 32 bits, 40 KB with 64.
 _DEEP = 65536 if sys.maxsize >> 31 else 16384
@@ -193,7 +192,7 @@ def stack_size(size=None):
     return old
 
 
-def set_start_new_thread(f):
+def set_starter(f):
     """Replaces `_thread.start_new_thread`, for tests; returns the function used before."""
     global _start_new_thread
     old = _start_new_thread
@@ -282,11 +281,11 @@ if sys.platform == "esp32":
 
 
 # Whether a thread made with one stack size serves when another is wanted. The default may be of
-# any size, so nothing else passes for it.
+# any size, so nothing else passes for it; on every port it has 4096 bytes at least.
 def _fits(has, wanted):
     if wanted == 0:
         return has == 0
-    return (has or _DEFAULT_HAS) >= wanted
+    return (has or 4096) >= wanted
 
 
 # Brings the topmost idle worker with stack enough to the top, and returns it, or None. `lock` is
@@ -326,17 +325,17 @@ def _grow(fn, after):
     with lock:
         count = _count
         stack = _stack
+        old = _thread.stack_size()  # MicroPython sets it to 0, too
         try:
             w = _Worker(stack, fn, after)
-            old = _thread.stack_size(stack)
-            try:
-                _count += 1
-                _start_new_thread(w.work, ())
-            finally:
-                _thread.stack_size(old)
-        except SHORTAGES:  # if an interrupt ends this instead, the thread runs
+            _thread.stack_size(stack)
+            _count += 1  # an interrupt comes before this, or when the thread is there
+            _start_new_thread(w.work, ())
+        except SHORTAGES:
             _count = count
             failed = True
+        finally:
+            _thread.stack_size(old)
     if failed:
         size = "{} bytes".format(stack) if stack else "default"
         raise RuntimeError(

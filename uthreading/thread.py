@@ -54,7 +54,10 @@ class Thread:
         self._phase = _NEW
 
     def start(self):
-        """Starts the thread, once: RuntimeError if it was started, or can't be."""
+        """Starts the thread, once: RuntimeError if it was started, or can't be.
+
+        After an interrupt the thread has begun, or has ended and will not run.
+        """
         self._check()
         begun = allocate_lock()
         begun.acquire()
@@ -67,12 +70,13 @@ class Thread:
                 alive.append(self)
             _hook_exit()
             kept.start(self._body, self._ended)
-        except BaseException:
+        except BaseException as er:
             with kept.lock:
                 if self._begun is not begun:
                     raise  # it was started before, or has begun when an interrupt came
                 self._begun = None
-                self._phase = _NEW
+                # After an interrupt a kept thread may have it as its job yet, and leave it alone.
+                self._phase = _NEW if isinstance(er, Exception) else _ENDED
                 _unlist(self)
                 waiters = self._joiners.grant_all()
             open_all(waiters)
@@ -140,12 +144,12 @@ class Thread:
     def _body(self):
         ident = get_ident()
         with kept.lock:
+            begun = self._begun
+            if begun is None:  # its start was interrupted
+                return
             records[ident] = [self, None]
             self._ident = ident
-            begun = self._begun
             self._begun = None
-        if begun is None:  # its start was interrupted
-            return
         begun.release()
         try:
             self.run()
@@ -155,8 +159,6 @@ class Thread:
     # Called when the kept thread is idle again, so whoever joins finds a thread to start.
     def _ended(self):
         with kept.lock:
-            if not self._phase:  # its start was interrupted
-                return
             self._phase = _ENDED
             _unlist(self)
             begun = self._begun

@@ -23,7 +23,7 @@ class Failing:
         self.alone = alone
         self.failed = 0
         self.lock = _thread.allocate_lock()
-        self.start = kept.set_start_new_thread(self)
+        self.start = kept.set_starter(self)
 
     def __call__(self, *args):
         with self.lock:
@@ -58,7 +58,7 @@ def main():
     network = [n for n in networks.ALL if n.__name__ == NAME][0]
     failing = Failing(int(FIRST), ALONE == "alone")
     error = once(network)
-    kept.set_start_new_thread(failing.start)
+    kept.set_starter(failing.start)
     assert failing.failed or error is None
     assert once(network) is None, "the next run does not work"
     residue.check()

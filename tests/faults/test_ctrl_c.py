@@ -135,8 +135,10 @@ def test_on_cpython_an_interrupt_at_each_moment_of_uapycsp_comes_out_of_run(tmp_
     ("network", "cold virtual", 20),
     ("failing", "", 80),
     ("failing", "virtual", 120),
+    ("leaving", "virtual", 80),
     ("thread", "", 10),
     ("thread", "cold", 20),
+    ("refused", "cold", 8),
     ("alarm", "", 40),
     ("alarm", "cold", 40),
 ])

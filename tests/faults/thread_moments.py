@@ -6,10 +6,12 @@ CPython looks for signals when a function begins, after a call and at a jump bac
 interrupted, again and again, each time at the next of these moments:
     network    `run` of three processes
     failing    `run` of three processes, where one that is spawned fails
+    leaving    `run` of a process that leaves one behind, which waits for a timer
     thread     the start of a Thread, and its join
+    refused    the start of a kept thread that can't be had
     alarm      the start of an Alarm, the first one
 HOW is none, one or both of these words:
-    cold       every thread is a new one; then only the moments of uthreading count
+    cold       no thread is idle before; then only the moments of uthreading count
     virtual    the network goes by a virtual clock
 Prints how many moments there were.
 """
@@ -29,7 +31,8 @@ from rules_support import until_blocking  # noqa: E402
 from upycsp import watch  # noqa: E402
 from uthreading import clock, kept  # noqa: E402
 
-LOOKS = ("CALL", "RESUME", "JUMP_BACKWARD", "POP_JUMP_BACKWARD")
+LOOKS = ("CALL", "RESUME", "JUMP_BACKWARD", "POP_JUMP_BACKWARD", "JUMP_ABSOLUTE")
+watch._WATCH_MS = 10  # so that a `run` starts its watchdog, most times
 
 
 class At:
@@ -111,6 +114,20 @@ def failing():
     return action, lambda: residue.check((a,))
 
 
+@csp.process
+async def dozes():
+    await csp.Alternative(csp.Timer(ms=5)).select()
+
+
+@csp.process
+async def leaves():
+    csp.Spawn(dozes())
+
+
+def leaving():
+    return lambda: csp.run(leaves(), **options), lambda: residue.check()
+
+
 def thread():
     ran = []
     t = uthreading.Thread(target=ran.append, args=(1,))
@@ -121,11 +138,26 @@ def thread():
 
     def check():
         assert uthreading.enumerate() == [uthreading.main_thread()] and not t.is_alive()
-        if not ran:  # it can be started as if it never was
+        assert len(ran) < 2
+        if not ran and t.ident is None and not t._phase:  # it was not started
             starts()
-        assert ran == [1], ran
+            assert ran == [1]
 
     return starts, check
+
+
+def refused():
+    def refuses(function, args):
+        raise OSError
+
+    def action():
+        try:
+            kept.start(int)
+        except RuntimeError:
+            pass
+
+    old = kept.set_starter(refuses)
+    return action, lambda: kept.set_starter(old)
 
 
 def alarm():
@@ -159,8 +191,12 @@ def alarm():
 def interrupted_at(k):
     """Whether there was a k-th moment. AssertionError if something was left behind then."""
     action, check = globals()[WHAT]()
+    until_blocking(lambda: not watch._watches)
     if "cold" in HOW:
-        kept.stack_size(1 << 17 | k << 12)
+        with kept.lock:  # who is idle is forgotten
+            kept._count -= kept._idle_count
+            kept._idle_count = 0
+            kept._idle = None
     at = At(k)
     came = None
     sys.settrace(at)
@@ -173,6 +209,8 @@ def interrupted_at(k):
     try:
         if at.where is None:
             assert came is None, repr(came)
+            residue.settle()
+            check()
             return False
         assert isinstance(came, KeyboardInterrupt), repr(came)
         check_count()
@@ -195,4 +233,4 @@ if WHAT == "alarm":
 k = 1
 while interrupted_at(k):
     k += 1
-print("MOMENTS", k - 1)
+print("MOMENTS {}\n".format(k - 1), end="")

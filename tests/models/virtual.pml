@@ -45,7 +45,7 @@ MAPS starts | upycsp/virtual.py:_start_in_line | place.wake()
 MAPS not_started | upycsp/virtual.py:_start_in_line | place.leave()
 MAPS ends | upycsp/virtual.py:_tell_by_turns | place.leave()
 MAPS nudge | upycsp/virtual.py:Turns.nudge | elif self._looks < _PATIENCE:
-MAPS real_time | upycsp/virtual.py:_end | turns.alarms.pop(0).go_on(now)
+MAPS real_time | upycsp/virtual.py:_end | turns.alarms[0].go_on(now)
 MAPS end_turns | upycsp/virtual.py:Turns.end | self.over = True
 MAPS abandon | upycsp/virtual.py:_end_and_abandon | turns.end()
 */

@@ -665,7 +665,7 @@ async def test_a_connection_without_threads_is_hung_up():
     ch = csp.Channel("connections")
     h = csp.Spawn(adapters.LineServer(*address, ch.write))
     stack = kept.stack_size(1 << 20)  # which none of the kept threads has
-    start = kept.set_start_new_thread(scarce)
+    start = kept.set_starter(scarce)
     try:
         s = connected(address)
         assert s.recv(1) == b""
@@ -680,7 +680,7 @@ async def test_a_connection_without_threads_is_hung_up():
         assert s.recv(1) == b""
         s.close()
     finally:
-        kept.set_start_new_thread(start)
+        kept.set_starter(start)
         kept.stack_size(stack)
     log = talker(address, [b"one"])
     lines, answers = await ch.read()

@@ -263,7 +263,7 @@ class Failing:
         self.left = k
         self.error = error
         self.lock = _thread.allocate_lock()
-        self.start = kept.set_start_new_thread(self)
+        self.start = kept.set_starter(self)
 
     def __call__(self, *args):
         with self.lock:
@@ -273,7 +273,7 @@ class Failing:
         return self.start(*args)
 
     def give_up(self):
-        kept.set_start_new_thread(self.start)
+        kept.set_starter(self.start)
 
 
 def network(chans, log):

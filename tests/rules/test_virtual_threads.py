@@ -254,12 +254,12 @@ def test_a_thread_that_can_not_be_started_leaves_nothing():
     @csp.process
     async def starts_more():
         await sleep(5)
-        old = kept.set_start_new_thread(refuses)
+        old = kept.set_starter(refuses)
         try:
             with raises(RuntimeError):
                 await par(*[stays(c.read) for _ in range(40)])
         finally:
-            kept.set_start_new_thread(old)
+            kept.set_starter(old)
         await sleep(5)
 
     def refuses(*args):

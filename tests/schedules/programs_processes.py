@@ -253,7 +253,7 @@ def two_failures(w):
 @program(chance=320)
 def no_thread_to_be_had(w):
     w.channel()
-    start = kept.set_start_new_thread(None)
+    start = kept.set_starter(None)
     left = [2]
 
     def starts(*args):
@@ -262,7 +262,7 @@ def no_thread_to_be_had(w):
         left[0] -= 1
         return start(*args)
 
-    kept.set_start_new_thread(starts)
+    kept.set_starter(starts)
 
     def main():
         for end in "read", "write":
