@@ -1447,3 +1447,29 @@ def test_after_a_wait_that_found_no_memory_the_next_one_can_be_cancelled():
     logs = [run(main(attributes)) for attributes in range(12)]
     assert [log[1:] for log in logs] == [["cancelled", 5]] * 12
     assert any(log[0] for log in logs)
+
+
+def test_a_coroutine_that_never_begins_leaves_no_warning():
+    if MICROPYTHON:
+        raise SkipTest("it has no warnings")
+    import gc
+    import warnings
+
+    async def later():
+        seen.append("began")
+
+    @process
+    async def fails():
+        raise Oops
+
+    seen = []
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            run(Sequence(fails(), later()))
+        except Oops:
+            seen.append("raised")
+        run(settle())  # lets go of the run before
+        gc.collect()
+    texts = [str(warning.message) for warning in told]  # some of what other tests leave behind
+    assert not any(".later" in text for text in texts) and seen == ["raised"]
