@@ -22,6 +22,7 @@ from cspcore.errors import PoisonException
 from cspcore.isr import Ring
 from cspcore.names import is_operation, is_read
 from cspcore.process import BaseProcess, Failures, maker
+from cspcore.process import Ring as Processes
 from cspcore.timers import LONGEST_MS, Beat
 
 
@@ -1143,3 +1144,44 @@ def test_a_beat_that_nobody_has_looked_at_for_too_long_begins_anew():
         clock.passes(ms)
         assert beat.skip() == 1
         assert beat.rest_ms() == 1000 and beat.skip() == 0
+
+
+# The ring of the processes that live
+
+
+class Linked:
+    def leave(self):
+        self._older._newer = self._newer
+        self._newer._older = self._older
+        self._older = self._newer = None
+
+
+def ring_of(n):
+    ring = Processes()
+    members = [Linked() for _ in range(n)]
+    for p in members:
+        ring.add(p)
+    return ring, members
+
+
+def test_a_process_may_leave_its_ring_while_it_is_looked_at():
+    ring, members = ring_of(3)
+    seen = []
+    for p in ring.each():
+        seen.append(p)
+        p.leave()
+    assert seen == members and ring.is_empty()
+
+
+def test_others_may_leave_a_ring_meanwhile():
+    ring, members = ring_of(5)
+    seen = []
+    for p in ring.each():
+        seen.append(p)
+        if p is members[0]:
+            members[1].leave()
+        if p is members[2]:
+            members[0].leave()
+            members[3].leave()
+    assert seen == [members[0], members[2], members[4]]
+    assert list(ring.each()) == [members[2], members[4]] and ring.oldest() is members[2]
