@@ -27,6 +27,7 @@ csp = sys.modules["csp"] = sys.modules[LIBRARY]
 
 import fault_residue as residue  # noqa: E402
 import uthreading  # noqa: E402
+from interruptible import copies, reads  # noqa: E402
 from rules_support import until_blocking  # noqa: E402
 from upycsp import watch  # noqa: E402
 from uthreading import clock, kept  # noqa: E402
@@ -69,18 +70,6 @@ async def writes(cout):
     cout.poison()
 
 
-@csp.process
-async def relays(cin, cout):
-    while True:
-        await cout(await cin())
-
-
-@csp.process
-async def reads(cin):
-    while True:
-        await cin()
-
-
 options = {"clock": csp.virtual.VirtualClock()} if "virtual" in HOW else {}
 
 
@@ -97,7 +86,7 @@ async def spawns():
 def network():
     """What is to be interrupted, and a check that nothing is left behind then."""
     a, b = csp.Channel("a"), csp.BufferedChannel("b", 1)
-    processes = [writes(a.write), relays(a.read, b.write), reads(b.read)]
+    processes = [writes(a.write), copies(a.read, b.write), reads(b.read)]
     return lambda: csp.run(*processes, **options), lambda: residue.check((a, b))
 
 
