@@ -264,7 +264,7 @@ class Aside:
     def loads(self, *args):
         self.there = get_ident()
         assert self.there == self.here or uthreading._loader == self.there
-        kept.sleep_ms(20)
+        kept.sleep_ms(20)  # who does not wait for it is gone by then
         return self.f(*args)
 
 

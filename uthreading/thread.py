@@ -56,7 +56,7 @@ class Thread:
     def start(self):
         """Starts the thread, once: RuntimeError if it was started, or can't be.
 
-        After an interrupt the thread has begun, or has ended and will not run.
+        After an interrupt the thread is as it was, or has begun, or has ended and will not run.
         """
         self._check()
         begun = allocate_lock()
