@@ -217,8 +217,12 @@ def check_count():
     until_blocking(lambda: kept.counts()[1] == (1 if watch._watches else 0))
 
 
-if WHAT == "alarm":
-    clock.Alarm(lambda alarm: None).start(0)
+# What is loaded when it is first needed would add moments to the first ones only.
+clock.Alarm(lambda alarm: None).start(0)
+action, check = globals()[WHAT]()
+action()
+residue.settle()
+check()
 k = 1
 while interrupted_at(k):
     k += 1
