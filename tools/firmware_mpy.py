@@ -52,6 +52,8 @@ FOR_MICROPYTHON = {
         "from micropython import const\nif False:",
     "try:\n    from time import ticks_add, ticks_diff, ticks_ms\nexcept ImportError:":
         "from time import ticks_add, ticks_diff, ticks_ms\nif False:",
+    "        try:\n            make.__name__ = f.__name__\n            make.__doc__ = f.__doc__\n"
+    "        except AttributeError:": "        if False:",
 }
 # And from MicroPython 1.19 on.
 FOR_MPY_6 = {
@@ -70,6 +72,7 @@ FOR_ESP32 = {
     "try:\n    import asyncio\n    from asyncio import core\nexcept ImportError:":
         "import asyncio\nfrom asyncio import core\nif False:",
     'sys.implementation.version < (1, 21)': "False",
+    '" " if text.startswith("<function ") else "\'"': '"\'"',
     "65536 if sys.maxsize >> 31 else 16384": "16384",  # its words have 32 bits
     '"state" if hasattr(flag, "state") else "_flag"': '"state"',
     'not hasattr(core, "TaskQueue") or not hasattr(core.Task(None), "state")': "False",
