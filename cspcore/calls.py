@@ -13,7 +13,7 @@ from cspcore.buffered import OPEN
 from cspcore.channel import DEAD, READ, WRITE, BaseChannel, in_order, link, unlink
 from cspcore.choice import End, title
 from cspcore.errors import PoisonException
-from cspcore.process import NO_MEMORY
+from cspcore.process import no_memory
 
 
 class Request(BaseChannel):
@@ -248,7 +248,7 @@ def not_served(request, exception):
     if isinstance(exception, PoisonException) or not isinstance(exception, Exception):
         request.ruin(exception)
         return False
-    request.fail(NO_MEMORY if isinstance(exception, MemoryError) else exception)
+    request.fail(no_memory() if isinstance(exception, MemoryError) else exception)
     return True
 
 

@@ -11,7 +11,7 @@ the workers and writes what they have done, before it poisons the output.
 """
 
 from cspcore.errors import PoisonException
-from cspcore.process import NO_MEMORY
+from cspcore.process import no_memory
 
 FAILURES = ("end", "report")
 
@@ -80,7 +80,7 @@ def farms(csp, call):
                     if isinstance(er, PoisonException) or not left and not reports:
                         raise
                     if not left:
-                        result = Failure(v, NO_MEMORY if isinstance(er, MemoryError) else er)
+                        result = Failure(v, no_memory() if isinstance(er, MemoryError) else er)
                         break
                 left -= 1
             await done((k, result))

@@ -10,9 +10,7 @@ WELL = const(0)  # not ended, or not by an exception
 FAILED = const(1)
 SHORT = const(2)  # failed by a MemoryError
 
-# Where there is no memory, one object serves MicroPython for all exceptions: what was kept of a
-# MemoryError may be a StopIteration soon. This one is raised instead.
-NO_MEMORY = MemoryError("memory allocation failed")
+_no_memory = MemoryError("memory allocation failed")
 
 _NESTS = (list, tuple)  # made once: there may be no memory for it when a process dies
 _DEEPEST = 9  # how deep lists are searched for ends, and one: it may contain itself
@@ -120,9 +118,27 @@ def forgo_all(members, n, group, exception):
         n += 1
 
 
+def no_memory():
+    """A MemoryError to be kept.
+
+    Where there is no memory, one object serves MicroPython for all exceptions: what was kept of a
+    MemoryError may be a StopIteration soon. One that was made before takes its place then.
+    """
+    er = MemoryError("memory allocation failed")
+    if er is MemoryError():
+        er = _no_memory
+        er.__traceback__ = None  # each raise adds to it
+    return er
+
+
 def unchanged(exception, short):
-    """An exception that was kept; short: whether it was a MemoryError then."""
-    return NO_MEMORY if short and not isinstance(exception, MemoryError) else exception
+    """An exception that was kept; short: whether it was a MemoryError then.
+
+    While there is no memory another thread may change it as it is raised.
+    """
+    if short and (not isinstance(exception, MemoryError) or exception is MemoryError()):
+        return no_memory()
+    return exception
 
 
 def forsake(args, exception, deep=_DEEPEST):

@@ -10,6 +10,7 @@ from cspcore.channel import DEAD, DRAINED, READ, BaseChannel, Offer
 from cspcore.choice import WriteGuard
 from cspcore.group import Group
 from cspcore.life import join
+from cspcore.process import no_memory, unchanged
 from cspcore.verify import verify
 
 INTERPRETERS = ("micropython",)
@@ -97,3 +98,35 @@ def test_a_value_that_finds_no_memory_to_be_given_back_can_be_given_back_later()
         verify(ch)
         ch.give_back(given, 1)
         assert [ch.take()[0] for _ in range(2)] == [1, 7]
+
+
+def while_there_is_none(f):
+    """What f gives where nothing can be allocated."""
+    micropython.heap_lock()
+    try:
+        return f()
+    finally:
+        micropython.heap_unlock()
+
+
+def test_a_memory_error_that_is_to_stay_one_is_not_that_of_all_exceptions():
+    of_all = while_there_is_none(MemoryError)
+    kept = while_there_is_none(no_memory)
+    assert kept is not of_all and kept is while_there_is_none(no_memory)
+    # Another exception comes, and nobody can tell what the kept one was but who has noted it.
+    assert while_there_is_none(ValueError) is of_all and not isinstance(of_all, MemoryError)
+    assert isinstance(kept, MemoryError)
+    assert unchanged(of_all, False) is of_all and isinstance(unchanged(of_all, True), MemoryError)
+
+
+def test_while_there_is_memory_each_memory_error_is_its_own():
+    assert no_memory() is not no_memory()
+    error = MemoryError()
+    assert unchanged(error, True) is error
+
+
+def test_a_memory_error_that_others_may_change_is_not_raised_while_they_may():
+    of_all = while_there_is_none(MemoryError)
+    assert unchanged(of_all, True) is of_all
+    kept = while_there_is_none(lambda: unchanged(of_all, True))
+    assert kept is while_there_is_none(no_memory)

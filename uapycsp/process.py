@@ -20,7 +20,6 @@ from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import is_operation
 from cspcore.process import (
-    NO_MEMORY,
     BaseComposite,
     BaseProcess,
     Failures,
@@ -635,7 +634,7 @@ async def _main(group, look):
         if _deadlock:
             raise DeadlockError(_deadlock)
         if unchanged(er, short) is not er:
-            raise NO_MEMORY
+            raise unchanged(er, short)
         raise
     await _end_all()
     if _deadlock:

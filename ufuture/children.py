@@ -24,6 +24,7 @@ class _Child(engine.Owned):
         self.value = value
         if _NO_MEMORY is not None and isinstance(exception, MemoryError):
             exception = _NO_MEMORY
+            exception.__traceback__ = None  # each raise adds to it
         self.exception = exception
         self._group.child_ended(self)
 

@@ -68,6 +68,12 @@ def test_whichever_allocation_fails_a_bridge_of_tasks_loses_nothing(tmp_path):
     assert len(re.findall(r"SWEPT (\w+) \d+ (\d+)", out)) == 6
 
 
+def test_sweeps_again_and_again_leave_nothing(tmp_path):
+    status, out = sweep(tmp_path, "uapycsp", 1, "1,1,1", "time_limits,calls,farm")
+    assert status == 0, out[-2000:]
+    assert len(re.findall(r"SWEPT (\w+) \d+ (\d+)", out)) == 9
+
+
 @pytest.mark.parametrize("step", STEPS + SHORT_STEPS)
 def test_whichever_allocation_fails_a_step_leaves_nobody_waiting(tmp_path, step):
     status, out = in_scarcity("steps.py", [step], "uapycsp", tmp_path, 20)

@@ -32,7 +32,7 @@ MAPS make_state | cspcore/pool.py:work | state = (await call(setup),)
 MAPS try_it | cspcore/pool.py:work | result = await call(function, *args)
 MAPS throws_state | cspcore/pool.py:work | except Exception as er:
 MAPS dies | cspcore/pool.py:work | if isinstance(er, PoisonException) or not left and not reports:
-MAPS reports_it | cspcore/pool.py:work | result = Failure(v, NO_MEMORY if isinstance(er, MemoryError) else er)
+MAPS reports_it | cspcore/pool.py:work | result = Failure(v, no_memory() if isinstance(er, MemoryError) else er)
 MAPS tries_again | cspcore/pool.py:work | left -= 1
 MAPS job | cspcore/pool.py:work | k, v = await jobs()
 MAPS hands_in | cspcore/pool.py:work | await done((k, result))

@@ -83,10 +83,10 @@ def begin():
     _before[0] = _in_use()
 
 
-def end():
+def end(slack=_SLACK):
     """It is about as much as it was."""
     n = left()
-    assert n < _SLACK, "%d bytes are left behind" % n
+    assert n < slack, "%d bytes are left behind" % n
 
 
 def left():

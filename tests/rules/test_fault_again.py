@@ -4,10 +4,12 @@ import csp
 
 import fault_networks as networks
 import fault_residue as residue
-from rules_support import THREADS, Log, join, raises
+from rules_support import LIB, THREADS, Log, join, raises, skip
 
 if THREADS:
     from uthreading import kept
+else:
+    import ufuture
 
 
 class Broken(Exception):
@@ -66,6 +68,55 @@ def ends_by_poison():
     assert csp.run(*processes) == [None, None]
 
 
+def finds_no_memory(*_):
+    raise MemoryError("none is left")
+
+
+@csp.process
+async def serves(serve, times):
+    for _ in range(times):
+        await serve(finds_no_memory)
+
+
+@csp.process
+async def calls(call, errors):
+    with raises(MemoryError) as e:
+        await call()
+    errors.append(e.value)
+
+
+def ends_by_calls_without_memory():
+    ch = csp.meeting.CallChannel("c")
+    errors = []
+    csp.run(serves(ch.serve, 2), calls(ch.call, errors), calls(ch.call, errors))
+    # Two threads raise them, maybe at the same time.
+    assert errors[0] is not errors[1]
+
+
+def ends_by_results_without_memory():
+    a, b = csp.Channel("a"), csp.Channel("b")
+    log = Log()
+    farm = csp.pool.Farm(finds_no_memory, 2, failures="report")
+    csp.run(networks.gives(a.write, (1, 2)), farm(a.read, b.write), networks.takes(b.read, log))
+    for failure in log.items():
+        # Whoever gets them raises them.
+        with raises(MemoryError):
+            raise failure.exception
+
+
+@csp.process
+async def gathers():
+    async def breaks():
+        finds_no_memory()
+
+    with raises(MemoryError):
+        await ufuture.gather(breaks(), breaks())
+
+
+def ends_by_gathering_without_memory():
+    csp.run(gathers())
+
+
 MOST_LEFT = 1024  # bytes
 
 
@@ -106,6 +157,20 @@ def test_failures_of_spawned_processes_leave_nothing():
 
 def test_poison_leaves_nothing():
     again_and_again(ends_by_poison, 30)
+
+
+def test_calls_without_memory_leave_nothing():
+    again_and_again(ends_by_calls_without_memory, 30)
+
+
+def test_results_without_memory_leave_nothing():
+    again_and_again(ends_by_results_without_memory, 30)
+
+
+def test_gathering_without_memory_leaves_nothing():
+    if LIB != "uapycsp":
+        skip("threads gather nothing")
+    again_and_again(ends_by_gathering_without_memory, 30)
 
 
 def test_a_process_left_alive_is_found():
