@@ -3,8 +3,8 @@
     scarce.py exhaust.py LIBRARY STEP NETWORK,.. MOST,.. FIRST PATH.. ADDRESS
 
 Every STEP-th allocation from FIRST on fails, and as many in a row as MOST says; NETWORK may be
-"all". Says which, and SWEPT when there are no more. What is made once, by whatever
-fails first, is there after the first sweep of a network: the next ones leave less behind.
+"all". Says which, and SWEPT when there are no more. What is made once, by whatever fails first, is
+there after the first sweep of a network: the next ones leave less behind.
 
 Where threads find no memory, too, MicroPython's one exception for all of them may say anything.
 """
@@ -26,7 +26,7 @@ import broken  # noqa: E402
 import fault_networks as networks  # noqa: E402
 import fault_residue as residue  # noqa: E402
 
-_AGAIN = 2048  # bytes that a sweep after another one may leave behind; its failures are hundreds
+_AGAIN = 2048  # bytes that hundreds of failures may leave behind after as many others
 _FAILS = b"\0\0\0\0\0\0\0\0"
 
 
@@ -97,14 +97,14 @@ def all_sweeps(network):
     total = 0
     attempt(network, 0, 0)  # what is loaded or made once is there then
     residue.begin()
+    slack = residue.SLACK
     for most in [int(most) for most in MOST.split(",")]:
         n = sweep(network, most, int(STEP))
-        if total and LIBRARY == "uapycsp":  # threads come and go
-            residue.end(_AGAIN)
-        else:
-            residue.end()
-        residue.begin()
         total += n
+        residue.end(slack)
+        if LIBRARY == "uapycsp":  # where threads come and go one limit is for all sweeps
+            residue.begin()
+            slack = _AGAIN
         print("SWEPT", network.__name__, most, n)
     return total
 

@@ -7,7 +7,7 @@ import csp
 
 from rules_support import LIB, MICROPYTHON, THREADS, Log, give_from, collect, until_blocking
 
-_SLACK = 8192  # bytes: a thread more, a longer list
+SLACK = 8192  # bytes: a thread more, a longer list
 _before = [0]
 
 if THREADS:
@@ -83,7 +83,7 @@ def begin():
     _before[0] = _in_use()
 
 
-def end(slack=_SLACK):
+def end(slack=SLACK):
     """It is about as much as it was."""
     n = left()
     assert n < slack, "%d bytes are left behind" % n

@@ -98,6 +98,7 @@ def ends_by_results_without_memory():
     log = Log()
     farm = csp.pool.Farm(finds_no_memory, 2, failures="report")
     csp.run(networks.gives(a.write, (1, 2)), farm(a.read, b.write), networks.takes(b.read, log))
+    assert log.count() == 2
     for failure in log.items():
         # Whoever gets them raises them.
         with raises(MemoryError):
