@@ -1462,7 +1462,7 @@ def test_an_interrupted_run_ends_choices_that_no_channel_is_in():
     timed = Alternative(hour)
     owned = Alternative(never, hour)
     masked = Alternative(ch.read, never, hour)
-    ended = []
+    ended, lock = [], allocate_lock()
 
     @process
     def waits(alt, ready):
@@ -1470,7 +1470,8 @@ def test_an_interrupted_run_ends_choices_that_no_channel_is_in():
             try:
                 alt.select(ready=ready)
             finally:
-                ended.append(alt)
+                with lock:
+                    ended.append(alt)
 
     def meanwhile():
         until(lambda: timed.waits and owned.waits and masked.waits)

@@ -2,7 +2,7 @@
 
 import csp
 
-from rules_support import AWAITABLE, LIB, idle, join, join_all, raises, skip, take, until
+from rules_support import AWAITABLE, LIB, Log, idle, join, join_all, raises, skip, take, until
 
 
 class Oops(Exception):
@@ -35,11 +35,11 @@ async def test_what_a_failed_sequence_does_not_start_poisons_its_ends():
 async def test_what_is_refused_a_member_runs_none_and_poisons_the_ends_of_those_that_are_free():
     for kind in (csp.Parallel, csp.Sequence):
         a, b, c, d = [csp.Channel(name) for name in "abcd"]
-        ran = []
+        ran = Log()
 
         @csp.process
         async def reads(cin):
-            ran.append(cin)
+            ran.add(cin)
             return await cin()
 
         started = reads(b.read)
@@ -48,7 +48,7 @@ async def test_what_is_refused_a_member_runs_none_and_poisons_the_ends_of_those_
         await until(lambda: b.queue_len() == d.queue_len() == 1)
         with raises(RuntimeError):
             await compose(kind, reads(a.read), started, reads(c.read), other)
-        assert len(ran) == 2, ran
+        assert ran.count() == 2, ran.items()
         assert a.poisoned and c.poisoned and not b.poisoned and not d.poisoned
         await b.write(1)
         await d.write(2)
