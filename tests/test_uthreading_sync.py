@@ -801,10 +801,13 @@ def test_who_comes_too_late_to_leave_a_full_barrier_waits_for_its_action():
         def passes(f, *args):
             try:
                 f(*args)
-                passed.append(True)
+                has_passed = True
             except (uthreading.BrokenBarrierError, ValueError):
-                passed.append(False)
+                has_passed = False
+            with lock:
+                passed.append(has_passed)
 
+        lock = allocate_lock()
         passed = []
         barrier = uthreading.Barrier(1, action)
         r = barrier._round
