@@ -247,7 +247,7 @@ async def relay(cin, cout):
 
 
 @csp.process
-async def raises_strength(strength, *ends):
+async def raises_strength(strength, *ends, by_name=None):
     er = csp.PoisonException("as strong as that")
     er.strength = strength
     raise er
@@ -316,11 +316,13 @@ async def test_poison_that_can_not_be_noted_has_not_happened():
 
 async def test_a_process_whose_strength_can_not_be_noted_has_failed():
     for scarce_first in (False, True):
-        scarce, immune = Scarce("scarce"), csp.Channel("immune", immunity=5)
+        scarce = Scarce("scarce")
+        immune, named = [csp.Channel(name, immunity=5) for name in ("immune", "named")]
         ends = [scarce.read, immune.write] if scarce_first else [immune.write, scarce.read]
         with raises(MemoryError):
-            await par(raises_strength(2, *ends))
-        assert await par(strength_met(scarce.write, 1), strength_met(immune.read)) == [None] * 2
+            await par(raises_strength(2, *ends, by_name=named.write))
+        met = [strength_met(scarce.write, 1), strength_met(immune.read), strength_met(named.read)]
+        assert await par(*met) == [None] * 3
 
 
 @csp.process
