@@ -126,7 +126,9 @@ class Share:
     # memory, of which `__getattr__` takes some for a method.
 
     def ended(self):
-        return RetireException("this end has retired") if self.retired else self.real.ended()
+        if self.retired and not self.real.poisoned:  # else its end is told, or what is harder
+            return RetireException("this end has retired")
+        return self.real.ended()
 
     def resists(self, strength):
         return self.retired or self.real.resists(strength)

@@ -202,7 +202,7 @@ class Seat(Gathering):
     def enrol(self, seat):
         """Another seat counts from now on, too."""
         if self.table.ended:
-            raise self.ended()
+            raise Gathering.ended(self)  # also if this one was resigned
         self.table.add(seat)
 
     def resign(self):

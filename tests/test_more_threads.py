@@ -1143,6 +1143,23 @@ def test_want_of_memory_in_a_function_reaches_all_whose_calls_it_answers():
         assert ended == [100] * 4
 
 
+def test_what_an_external_channel_of_a_parallel_may_wake_is_in_no_deadlock():
+    # Its last member runs on the same thread, and waits elsewhere.
+    def opens():
+        kept.sleep_ms(1300)  # longer than the watchdog waits between two looks
+        inner.write("inner")
+        gate.write("gate")
+
+    @process
+    def waits(member):
+        return Parallel(gate.read, member).run().retval
+
+    gate, inner = Channel("gate", external=True), Channel("inner")
+    for member in (reads(inner.read), Sequence(reads(inner.read))):
+        start_new_thread(opens, ())
+        assert run(waits(member)) == ["gate", member.retval]
+
+
 def test_a_deadlock_is_found_after_the_watchdog_s_thread_has_ended():
     for name in ("first", "second"):
         assert run(returns(1)) == 1

@@ -47,12 +47,22 @@ def look():
     if not failed and network._deadlock is None:
         network._deadlock = _report(ring)
     chain = None
-    p = ring.oldest()
-    while p is not ring:
-        chain = _end(_waits_on(p), chain)
-        p = p._newer
+    for end in _WAYS:
+        if chain is None:
+            p = ring.oldest()
+            while p is not ring:
+                chain = _end(_waits_on(p), chain, end)
+                p = p._newer
     wake_chain(in_order(chain))  # not before: who is woken does not wait any more
     return True
+
+
+def _let_go(channel, chain):
+    # All are held by extended reads. One goes on: its write has happened, and returns.
+    return chain or channel.release()
+
+
+_WAYS = (end_before, _let_go)  # poison it, else that
 
 
 def _has_failed(parked):
@@ -152,17 +162,17 @@ def _offers(parked):
     return found + [o for o in [_waiting(x, parked) for x in _wishes(parked)] if o is not None]
 
 
-def _end(parked, chain):
-    # Poison the channels that a process waits on; whom to wake is put before chain.
+def _end(parked, chain, end):
+    # End, in one of the ways, what a process waits on; whom to wake is put before chain.
     if isinstance(parked, Waiting):
-        return end_before(parked.channel, chain)
+        return end(parked.channel, chain)
     for child in getattr(parked, "children", ()):
         if not child.has_ended:
-            chain = _end(_waits_on(child), chain)
+            chain = _end(_waits_on(child), chain, end)
     for x in _wishes(parked):
         o = _waiting(x, parked)
         if o is not None:
-            chain = end_before(o.channel, chain)
+            chain = end(o.channel, chain)
     return chain
 
 

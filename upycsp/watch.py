@@ -193,7 +193,7 @@ def _all_wait():
     found = 0
     p = _alive.oldest()
     while p is not _alive:
-        n = _count_offers(p._me)
+        n = _count_offers(p._me, p)
         if n is None:
             return False
         found += n
@@ -219,7 +219,7 @@ def _note_waits():
         me = p._me
         if isinstance(me.on, Parallel) and me.on.exception is not None:
             live(me.on.within).failed = True
-        if _count_offers(me):
+        if _count_offers(me, p):
             group = _run_of(me)
             group.waits = True
             if group.depth > depth:
@@ -256,6 +256,8 @@ def _end_all_waits(depth):
         return chain
     for o in waits:
         chain = end_before(o.channel, chain)
+    if chain is None:  # each is held by an extended read: its write has happened, and returns
+        chain = waits[0].channel.release()
     return chain
 
 
@@ -273,13 +275,17 @@ def _report():
             m = p._me.runs
             waits.append((m, _offers_of(p._me)))
             while m is not p:  # the last of a Parallel, which may have posted others
-                group = m._group
-                waits.append((p, _posted(group)))
-                c = group.as_member
-                m = c if c is not None and c._group else p  # it may also have been run by itself
+                waits.append((p, _posted(m._group)))
+                m = _outer(m, p)
         return report([w for w in waits if w[1]])
     except Exception:  # no memory; or a name that can't be told
         return UNTOLD
+
+
+def _outer(m, p):
+    # What runs a member of a Parallel or Sequence: another one's member, or p.
+    c = m._group.as_member
+    return c if c is not None and c._group else p  # it may also have been run by itself
 
 
 def _end_waits(me, chain):
@@ -300,15 +306,25 @@ def _wishes(on):
     return getattr(on, "_offers", ())
 
 
-def _count_offers(me):
-    # How many offers a thread waits with; None if it may be running, or others may meet them.
+def _count_offers(me, p=None):
+    # How many offers a thread waits with, that of a process p; None if it may be running, or
+    # others may meet them, or those of a Parallel whose last member it runs.
     if me is None:
         return None
+    m = me.runs
+    while m is not p:
+        if _count_posted(m._group) is None:
+            return None
+        m = _outer(m, p)
     on = me.on
     if on is None:
         return 1 if me.waits() and not me.channel.external else None
     if isinstance(on, Choice) and on.hears_others():
         return None
+    return _count_posted(on)
+
+
+def _count_posted(on):
     n = 0
     for o in _wishes(on):
         if isinstance(o, Offer) and o.alt is on:

@@ -333,6 +333,15 @@ async def test_the_last_may_resign_and_another_enrol():
     assert await end.enrol().sync() == 0
 
 
+async def test_nobody_enrols_in_a_poisoned_barrier_be_it_by_an_end_that_was_resigned():
+    ends = AltingBarrier.create(2)
+    ends[0].resign()
+    ends[1].poison()
+    for end in ends:
+        with raises(csp.PoisonException):
+            end.enrol()
+
+
 async def test_the_poison_of_a_resigned_end_harms_nobody():
     ends = AltingBarrier.create(3)
     ends[2].resign()

@@ -621,6 +621,71 @@ def test_a_deadlock_names_who_is_held():
             assert "is held by a reader of c" in text, text
 
 
+@csp.process
+async def holds_the_last_one(ch):
+    # In the block it waits for the end of who is held.
+    h = csp.Spawn(give(ch.write, 1))
+    async with ch.read.extended():
+        await csp.Alternative(csp.guards.Ended(h)).select()
+
+
+def test_who_is_held_by_nobody_that_could_be_ended_goes_on_before_the_deadlock_is_told():
+    # Nobody waits on a channel but who is held: there is nothing to poison.
+    ch = csp.Channel("c")
+    with raises(csp.DeadlockError) as e:
+        csp.run(holds_the_last_one(ch))
+    assert str(e.value) == "1 process waits: give is held by a reader of c"
+    assert idle(ch)
+
+
+@csp.process
+async def is_held_elsewhere(ch, go):
+    # Who is in the block is no process.
+    async def reads():
+        try:
+            async with ch.read.extended():
+                await go.read()
+        except csp.PoisonException:
+            pass
+
+    if LIB == "uapycsp":
+        asyncio.get_event_loop().create_task(reads())
+    else:
+        import uthreading
+
+        uthreading.Thread(target=reads).start()
+    await ch.write(1)
+    await ch.write(2)
+
+
+def test_who_is_held_by_no_process_goes_on_before_the_deadlock_is_told():
+    if LIB == "aio":
+        skip("a thread awaits nothing")
+    ch, go = csp.Channel("c"), csp.Channel("go")
+    with raises(csp.DeadlockError) as e:
+        csp.run(is_held_elsewhere(ch, go))
+    assert str(e.value) == "1 process waits: is_held_elsewhere is held by a reader of c"
+    assert ch.poisoned and ch.queue_len() == 0 and not go.poisoned
+    go.poison()
+
+
+def test_the_innermost_run_in_which_somebody_is_held_tells_a_deadlock():
+    if LIB == "uapycsp":
+        skip("a run within a run is a RuntimeError")
+    ch, go = csp.Channel("c"), csp.Channel("go")
+
+    @csp.process
+    async def runs():
+        with raises(csp.DeadlockError) as e:
+            csp.run(give(ch.write, 1))
+        await go.write(None)
+        return str(e.value)
+
+    told, v = csp.run(runs(), hold(ch.read, Log(), go.read))
+    assert "give is held by a reader of c" in told and "hold reads go" in told
+    assert v == 1
+
+
 def test_who_waits_in_an_extended_read_is_reported():
     ch = csp.Channel("c")
     with raises(csp.DeadlockError) as e:

@@ -340,6 +340,36 @@ async def test_an_operation_that_waits_goes_on_when_its_end_retires():
     other.retire()
 
 
+@csp.process
+async def strength_met(operate):
+    with raises(csp.PoisonException) as e:
+        await operate()
+    return kind(e.value), e.value.strength
+
+
+async def test_what_ends_an_operation_whose_end_has_retired_meanwhile_is_told():
+    def choosing(guard):
+        return csp.Alternative(guard, csp.Channel().read).select
+
+    for write in (False, True):
+        ch = csp.Channel("c")
+        ends = [ch.writer() if write else ch.reader() for _ in range(4)]
+        guards = [end.alt_pending_write("never") if write else end for end in ends]
+        operations = (
+            lambda: ends[0]("never") if write else ends[0](),
+            choosing(guards[1]),
+            lambda: par(guards[2]),
+        )
+        handles = []
+        for operation in operations:
+            handles.append(await posted(ch, strength_met(operation), len(handles) + 1))
+        for end in ends[:3]:
+            end.retire()
+        ch.poison(3)
+        assert await join_all(handles) == [(POISONED, 3)] * 3
+        assert await par(strength_met(operations[0])) == [(POISONED, 3)]  # it is harder
+
+
 async def test_joining_a_channel_that_has_ended_raises():
     for make in makers():
         for end, told in (
