@@ -396,18 +396,18 @@ async def test_a_process_that_has_ended_keeps_nothing_else_alive():
 
 async def test_a_parallel_that_is_cancelled_before_it_begins_poisons_its_members_ends():
     # In the turn that it gives the others after many that had not to wait.
-    c = Channel("c")
+    a, b = Channel("a"), Channel("b")
 
     async def cancels(h):
-        assert not c.poisoned
+        assert not a.poisoned and not b.poisoned
         h.cancel()
 
     sys.modules["uapycsp.wait"].Composed.unwaited = 64
-    h = Spawn(parallel_of(reads(c.read), reads(c.read)))
+    h = Spawn(parallel_of(reads(a.read), reads(b.read)))
     Spawn(cancels(h))
     with raises(CancelledError):
         await h
-    assert c.poisoned and c.queue_len() == 0
+    assert a.poisoned and b.poisoned and a.queue_len() == b.queue_len() == 0
 
 
 @process

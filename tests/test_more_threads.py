@@ -355,6 +355,14 @@ class MoreParticular(Particular):
         super().__init__(text, 7)
 
 
+class Told:
+    """No exception."""
+
+
+class ParticularAndTold(Particular, Told):
+    pass
+
+
 class Uncopied(Exception):
     args = 1  # a class as no copy can be made of
 
@@ -382,7 +390,9 @@ def test_no_two_threads_raise_the_same_exception_where_the_interpreter_dies_of_t
         until(h.done)
         return [caught(h.join), caught(h.join), caught(Alternative(upycsp.guards.Ended(h)).select)]
 
-    for er in (first, Particular("text", 5), MoreParticular("text"), KeyError(3), Uncopied()):
+    second = ParticularAndTold("text", 6)
+    third = MoreParticular("text")
+    for er in (first, Particular("text", 5), second, third, KeyError(3), Uncopied()):
         got = run(asks(er))
         assert got[0] is er
         if not PROCESS._RACES:
