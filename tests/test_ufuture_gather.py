@@ -6,6 +6,7 @@ from ufuture_support import (
     CancelledError,
     Outcome,
     asyncio,
+    fails,
     raises,
     renew_loop,
     returns,
@@ -365,6 +366,26 @@ async def test_return_exceptions_does_not_hide_the_cancellation():
         with raises(CancelledError):
             await t.end()
         assert ("cancelled", "a") in log
+
+
+async def test_return_exceptions_raises_no_member_s_exception_however_old_it_is():
+    for kind in KINDS:
+        # Of a gather within, which passes it on when it is cancelled.
+        for others in ((), (Future(),)):
+            nested = gather(fails(KeyError("old")), Future())
+            got = []
+
+            async def gathers():
+                got.extend(await gather(nested, *others, return_exceptions=True))
+                await Future()
+
+            t = kind(gathers())
+            await settle()
+            t.cancel()
+            with raises(CancelledError):
+                await t.end()
+            # Who is alone has completed nevertheless.
+            assert [type(er) for er in got] == ([] if others else [KeyError])
 
 
 async def test_members_are_cancelled_at_the_moment_of_the_cancel():

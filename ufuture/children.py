@@ -140,7 +140,7 @@ def gather(*aws, return_exceptions=False):
 async def _gather(aws, coros, return_exceptions):
     group = Children()
     if return_exceptions:
-        group.exception = False  # none is to be raised
+        group.exception = group.before = True  # none is to be raised
     children = {}
     try:
         for aw in aws:
