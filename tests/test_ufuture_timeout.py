@@ -692,6 +692,69 @@ async def test_who_swallows_the_cancellation_of_a_cancelled_limit_gives_its_valu
         assert log == ["late"]
 
 
+async def test_what_had_failed_before_a_cancel_comes_through_the_limits_around_it():
+    # Several that are cancelled at once: each meets its own.
+    for kind in KINDS:
+        log = []
+
+        async def fails(n):
+            raise KeyError(n)
+
+        async def limited(n):
+            inner = wait_for_ms(gather(fails(n), Future()), LONG)
+            if n % 2:
+                inner = wait_for_ms(gather(inner), LONG)
+            try:
+                await gather(inner, Future())
+            except KeyError as er:
+                log.append(er.args[0])
+            await sleep_ms(LONG)
+
+        tasks = [kind(limited(n)) for n in range(4)]
+        await settle()
+        for t in tasks:
+            t.cancel()
+        for t in tasks:
+            with raises(CancelledError):
+                await t.end()
+        assert sorted(log) == [0, 1, 2, 3]
+
+
+async def test_a_failure_just_before_a_cancel_of_its_limit_came_first():
+    # The awaitable has failed, but whoever limits it has not run since.
+    for kind in KINDS:
+        log = []
+        failed = []
+
+        async def fails(fut):
+            await fut
+            failed.append(1)
+            raise KeyError("old")
+
+        async def limited(fut):
+            try:
+                await gather(wait_for_ms(fails(fut), LONG), Future())
+            except KeyError:
+                log.append("failed")
+            await sleep_ms(LONG)
+
+        async def cancels():
+            while not failed:
+                await behind()
+            t.cancel()
+
+        fut = Future()
+        t = kind(limited(fut))
+        await settle()
+        c = Outcome(cancels())
+        await settle()
+        fut.set_result(None)
+        with raises(CancelledError):
+            await t.end()
+        await c.end()
+        assert log == ["failed"]
+
+
 async def test_an_operation_cancelled_before_its_limit_began_does_nothing():
     op = Operation()
     t = Outcome(wait_for_ms(op.wait(), LONG))

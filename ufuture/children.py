@@ -119,6 +119,21 @@ class Children(engine.Parked):
             self.before = False if self.exception is None else self.exception
         return True  # it may have been woken
 
+    def outlive(self, cancelled):
+        """All have ended, and the parent was cancelled: raise what came first; else cancel later.
+
+        That is what had failed before, or the cancellation, unless all have completed.
+        """
+        er = self.before
+        failed = isinstance(er, BaseException) and not gives_way(er)
+        for child in self.children:
+            if not failed and gives_way(child.exception):
+                raise cancelled
+        engine.cancel_later()
+        if failed:
+            note_older(er)
+            raise er
+
 
 def gather(*aws, return_exceptions=False):
     """Run awaitables at the same time; the list of their results, in order. To be awaited.
@@ -153,14 +168,7 @@ async def _gather(aws, coros, return_exceptions):
             await group.wait()
         raise
     if cancelled is not None:
-        failed = isinstance(group.before, BaseException) and not gives_way(group.before)
-        for child in group.children:
-            if not failed and gives_way(child.exception):
-                raise cancelled
-        engine.cancel_later()
-        if failed:
-            note_older(group.before)
-            raise group.before
+        group.outlive(cancelled)
     if return_exceptions:
         return [_outcome(children[id(aw)]) for aw in aws]
     if group.exception is not None:

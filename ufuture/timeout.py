@@ -6,7 +6,7 @@
         ...                   # and nothing was read
 """
 
-from ufuture.children import CancelledError, Children, gives_way
+from ufuture.children import CancelledError, Children
 from ufuture.loop import engine
 
 # When the time is over, what has been paired by then may still go on, and then wait once more for
@@ -56,9 +56,7 @@ async def _wait_for(coro, ms):
         group.cancel()
         raise
     if cancelled is not None:
-        if gives_way(child.exception):
-            raise cancelled
-        engine.cancel_later()
+        group.outlive(cancelled)
     if child.exception is None:
         return child.value
     if expired and isinstance(child.exception, CancelledError):
