@@ -410,6 +410,65 @@ def parks(place):
     yield engine.park(place)
 
 
+async def test_what_had_failed_before_a_cancel_is_not_mixed_up_while_others_clean_up():
+    for kind in KINDS:
+        log = []
+
+        async def member(n):
+            try:
+                await gather(fails(KeyError(n)), Future())
+            finally:
+                try:
+                    await Future()
+                except CancelledError:
+                    await sleep_ms(3 * n)
+
+        async def gathers(n):
+            try:
+                await gather(member(n), Future())
+            except KeyError as er:
+                log.append((n, er.args))
+
+        tasks = [kind(gathers(n)) for n in range(3)]
+        await settle()
+        for t in tasks:
+            t.cancel()
+        for t in tasks:
+            try:
+                await t.end()
+            except CancelledError:  # it does not wait any more
+                pass
+        assert sorted(log) == [(n, (n,)) for n in range(3)]
+
+
+async def test_a_failure_after_a_cancel_is_none_that_came_before_an_earlier_one():
+    # Both raise one exception: that of a future, or one that is made once.
+    for kind in KINDS:
+        shared = Future()
+        shared.set_exception(KeyError("shared"))
+
+        async def fails_first():
+            await shared
+
+        async def fails_when_cancelled():
+            try:
+                await Future()
+            except CancelledError:
+                await shared
+
+        for _ in range(2):
+            t = kind(gather(gather(fails_first(), Future()), Future()))
+            await settle()
+            t.cancel()
+            with raises(KeyError):
+                await t.end()
+            t = kind(gather(fails_when_cancelled(), Future()))
+            await settle()
+            t.cancel()
+            with raises(CancelledError):
+                await t.end()
+
+
 async def test_a_gather_cancelled_twice_cancels_its_members_again():
     for kind in KINDS:
         log = Log()

@@ -12,7 +12,7 @@
 
 import sys
 
-from ufuture.loop import cancel, engine, is_older, note_older
+from ufuture.loop import cancel, engine
 from cspcore.channel import POISON, READ, TAKEN, WRITE, const, forget
 from cspcore.channel import Offer as BaseOffer
 from cspcore.choice import WRITES, End, PendingWrite, WriteGuard
@@ -389,7 +389,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 self._close()
                 if cancelled and not isinstance(er, CancelledError):
                     engine.cancel_later()  # it was cancelled after a member had failed
-                    note_older(er)
+                    engine.note_older(er)
                 raise er
             engine.cancel_later()
         results = [m.value if type(m) is Process else self._result(m) for m in self.members]
@@ -483,8 +483,8 @@ class Parallel(Composed, engine.Parked, Group, Composite):
     def member_ended(self, p):
         if p.op >= FAILED:
             er = p.exception()
-            if is_older(er, p) and (self.exception is _DROPPED
-                                    or isinstance(self.exception, CancelledError)):
+            if p.before is er and (self.exception is _DROPPED
+                                   or isinstance(self.exception, CancelledError)):
                 self.exception = None
             self.fail(er)
         self.left -= 1
@@ -604,7 +604,6 @@ def run(*processes, clock=None):
         if not alive.is_empty() and hasattr(engine, "drop_all"):
             _drop_all()
         _root = _all_ended = None
-        note_older(None)
         _forget_stay()
         forget()
         alive.clear()

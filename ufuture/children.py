@@ -3,7 +3,7 @@
     first, second = await gather(cin(), other())
 """
 
-from ufuture.loop import cancel, engine, is_older, note_older
+from ufuture.loop import cancel, engine
 
 CancelledError = engine.CancelledError
 # MicroPython has one exception for when there is no memory, which what comes later may take over.
@@ -100,7 +100,7 @@ class Children(engine.Parked):
         if er is not None:
             if self.exception is None:
                 self.exception = er
-            if self.before is False and is_older(er, child):
+            if self.before is False and child.before is er:
                 self.before = er
         self.left -= 1
         if self.left or not self._waits:
@@ -131,7 +131,7 @@ class Children(engine.Parked):
                 raise cancelled
         engine.cancel_later()
         if failed:
-            note_older(er)
+            engine.note_older(er)
             raise er
 
 

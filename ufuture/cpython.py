@@ -88,6 +88,7 @@ class Owned(Parked):
 
     task = None
     told = False
+    before = None  # what it raises that had come before it was cancelled
 
     def ended(self, value, exception):
         """The coroutine has returned value, or raised exception."""
@@ -391,14 +392,10 @@ def ticks_diff(end, start):
 
 
 def note_older(exception):
-    """As ufuture.loop's; what is noted belongs to the running task."""
-    if exception is not None:
-        asyncio.current_task().csp_older = exception
-
-
-def is_older(exception, owned):
-    """As ufuture.loop's."""
-    return getattr(owned.task, "csp_older", None) is exception
+    """The running task raises what came before it was cancelled: its owned.before."""
+    owned = getattr(asyncio.current_task(), "csp_owned", None)
+    if owned is not None:
+        owned.before = exception
 
 
 def report(task, exception, message="exception in a task"):

@@ -1,5 +1,4 @@
-"""The event loop's part that fits the interpreter, as `engine`; how far its cancels nest; which
-failure came before a cancellation."""
+"""The event loop's part that fits the interpreter, as `engine`; how far its cancels nest."""
 
 import gc
 import sys
@@ -32,7 +31,6 @@ else:
 _DEEPEST = 5  # a board's stack has room for about ten
 _depth = 0
 _deeper = []  # what is to be cancelled when no cancel goes on but the outermost
-_older = None  # what was raised last by who was cancelled after that had come
 
 
 def cancel(owned):
@@ -65,22 +63,3 @@ def _cancel_deeper():
     finally:
         if _deeper:  # that one's cancel has failed: the others all the same
             _cancel_deeper()
-
-
-def note_older(exception):
-    """It is raised by who was cancelled later; None: forget the last one.
-
-    Those around, cancelled with it, then know that the failure came first.
-    """
-    global _older
-    _older = exception
-
-
-def is_older(exception, owned):
-    """Whether an owned task that raises this one was cancelled after it had come."""
-    return exception is _older
-
-
-if not hasattr(engine, "core"):
-    # Others may be cancelled between the end of a task and the moment when the loop tells of it.
-    note_older, is_older = engine.note_older, engine.is_older

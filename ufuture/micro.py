@@ -219,6 +219,7 @@ class Owned(Parked):
     """
 
     serves = False
+    before = None  # what it raises that had come before it was cancelled
 
     def remove(self, task):
         if self.stands():
@@ -715,6 +716,13 @@ def throw(owned, exception):
     task = _task_of(owned)
     _push(task)
     task.data = exception
+
+
+def note_older(exception):
+    """The running task raises what came before it was cancelled: its owned.before."""
+    owned = core.cur_task.state
+    if isinstance(owned, Owned):
+        owned.before = exception
 
 
 _NEVER_REFUSES = sys.implementation.version < (1, 12)  # its pend_throw refuses nothing
