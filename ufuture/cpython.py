@@ -1,7 +1,8 @@
 """How a coroutine waits and wakes on CPython: every wait is a future of asyncio's own loop.
 
 The same names as in `micro`, which explains them. No private part of asyncio is used here beyond
-the protocol of a bare `yield future` (`_asyncio_future_blocking`), and what `_calls` looks at.
+the protocol of a bare `yield future` (`_asyncio_future_blocking`), what `_calls` looks at, and
+the `_clock_resolution` of a virtual loop.
 """
 
 import asyncio
@@ -751,11 +752,13 @@ class writable(readable):
 class VirtualTime:
     """How a VirtualClock has the time of the loops that it runs: see ufuture.virtual."""
 
+    # A sum of floats would be a ms off after years: each is rounded to what it stands for.
+
     def __init__(self):
-        self.seconds = 0.0
+        self.us = 0
 
     def ms(self):
-        return int(self.seconds * 1000 + 0.001)
+        return self.us // 1000
 
     def begin(self):
         global _new_loop
@@ -775,9 +778,12 @@ class _JumpingLoop(asyncio.SelectorEventLoop):
     def __init__(self, virtual):
         self._virtual = virtual
         super().__init__(_JumpingSelector(virtual))
+        # What is due within it is due now. It is to be more than the float's last place: asyncio's
+        # 1e-9 is not from 194 days on, and it would look for ever at what is due.
+        self._clock_resolution = 1e-6
 
     def time(self):
-        return self._virtual.seconds
+        return self._virtual.us / 1000000
 
     def call_later(self, delay, callback, *args, **kwargs):
         if callback is _look:
@@ -795,7 +801,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         if events or timeout is not None and timeout <= 0:
             return events
         if timeout is not None:
-            self._virtual.seconds += timeout
+            self._virtual.us += round(timeout * 1000000)
             return events
         if _watch is None:
             return super().select(None)

@@ -82,6 +82,20 @@ def test_an_hour_of_seconds_passes_in_a_moment():
     assert time.time() - start < 1000
 
 
+def test_years_pass_in_days_and_at_once_to_the_ms():
+    @csp.process
+    async def passes(clock, ms, n):
+        for i in range(n):
+            await sleep(ms)
+            assert clock.now_ms() == ms * (i + 1)
+
+    days = 3653  # ten years
+    for ms, n in ((DAY_MS, days), (DAY_MS - 1, days), (DAY_MS * days, 1), (DAY_MS * days - 1, 3)):
+        clock = VirtualClock()
+        csp.run(passes(clock, ms, n), clock=clock)
+        assert clock.now_ms() == ms * n
+
+
 @csp.process
 async def asks_all_timers(log, clock):
     c = csp.Channel("c")
