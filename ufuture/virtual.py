@@ -53,8 +53,7 @@ else:
 
     class _Time:
         def __init__(self):
-            self._passed = 0
-            self._ticks = None
+            self._passed = self._ticks = 0
 
         def ms(self):
             return self._passed
@@ -67,10 +66,12 @@ else:
                 raise RuntimeError("a virtual clock runs already")
             now = ticks_ms()
             try:
-                self._ticks = ticks_add(now, _AHEAD_MS)
+                ahead = ticks_add(now, _AHEAD_MS)
                 core.TaskQueue.push  # before 1.19 it is another one
             except (OverflowError, AttributeError):
                 raise RuntimeError("a virtual clock needs words of 64 bits and MicroPython 1.19")
+            if ticks_diff(self._ticks, now) < _AHEAD_MS // 2:  # else they go on
+                self._ticks = ahead
             io = core._io_queue
             self._wait = io.wait_io_event
             self._usual = engine._push, engine._push_at, engine.park_ms

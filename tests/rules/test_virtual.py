@@ -96,6 +96,34 @@ def test_years_pass_in_days_and_at_once_to_the_ms():
         assert clock.now_ms() == ms * n
 
 
+def test_ticks_and_what_was_made_by_them_go_on_in_the_next_run():
+    clock = VirtualClock()
+    every = csp.Alternative(csp.Every(1000))
+
+    @csp.process
+    async def beats(n):
+        moments = []
+        for _ in range(n):
+            assert (await every.select())[1] == 1
+            moments.append(clock.now_ms())
+        return moments, csp.timers.ticks_ms()
+
+    @csp.process
+    async def waits_until(ticks):
+        await csp.Alternative(csp.At(ticks)).select()
+        return clock.now_ms(), csp.timers.ticks_ms()
+
+    moments, start = csp.run(beats(3), clock=clock)
+    assert moments == [1000, 2000, 3000]
+    moments, ticks = csp.run(beats(3), clock=clock)
+    assert moments == [4000, 5000, 6000]
+    assert csp.timers.ticks_diff(ticks, start) == 3000
+    other = VirtualClock()
+    csp.run(sleeps(Log(), other, "by another clock", HOUR_MS, 1), clock=other)
+    ticks = csp.timers.ticks_add(ticks, HOUR_MS)
+    assert csp.run(waits_until(ticks), clock=clock) == (HOUR_MS + 6000, ticks)
+
+
 @csp.process
 async def asks_all_timers(log, clock):
     c = csp.Channel("c")
