@@ -267,15 +267,20 @@ async def test_a_positive_limit_in_seconds_is_never_rounded_to_none():
     assert isinstance(t.exception, TimeoutError)
     limits = []
     timeout = __import__("ufuture.timeout", None, None, ("wait_for",))
-    kept = timeout.wait_for_ms
-    timeout.wait_for_ms = lambda aw, ms: limits.append(ms)
+    kept = timeout._wait_for
+    timeout._wait_for = lambda coro, ms: limits.append(ms)
+    coro = value(1)
     try:
-        for seconds in (0.0004, 0.001, 0.07, 0.1, 1, 2.5, 0, -1, 3600):
-            wait_for(None, seconds)
+        for ms in range(1, 3000):
+            wait_for(coro, ms / 1000)
+            assert limits.pop() == ms
+        for seconds in (1e-9, 0.0004, 0.001, 1, 2.5, 0, -1, float("-inf"), 3600, 30 * 86400):
+            wait_for(coro, seconds)
     finally:
-        timeout.wait_for_ms = kept
-    assert limits[:7] == [1, 1, 70, 100, 1000, 2500, 0]
-    assert limits[7] <= 0 and limits[8] == 3600000
+        timeout._wait_for = kept
+        coro.close()
+    assert limits[:6] == [1, 1, 1, 1000, 2500, 0]
+    assert limits[6] <= 0 and limits[7] <= 0 and limits[8:] == [3600000, 30 * 86400000]
 
 
 async def test_a_limit_longer_than_ticks_can_count_is_waited_for_in_parts():
@@ -366,7 +371,7 @@ async def test_a_task_is_cancelled_with_its_timeout():
 
 
 async def test_zero_or_less_is_one_try():
-    for ms in (0, -1, -LONG):
+    for ms in (0, -1, -LONG, float("-inf")):
         for kind in KINDS:
             assert await kind(wait_for_ms(value(7), ms)).end() == 7
             op = Operation()

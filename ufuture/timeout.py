@@ -17,7 +17,8 @@ _ENDLESS = (None, float("inf"))
 
 def wait_for(aw, seconds):
     """wait_for_ms with the limit in seconds, to the ms."""
-    return wait_for_ms(aw, None if seconds in _ENDLESS else int(seconds * 1000 + 0.999))
+    # A little less than 1000: 0.07 of them would be a little more than 70 ms, and rounded up.
+    return wait_for_ms(aw, seconds and seconds * 999.999999999)
 
 
 def wait_for_ms(aw, ms):
@@ -30,7 +31,7 @@ def wait_for_ms(aw, ms):
     next await that suspends.
     """
     # Before anything begins: what is no number must not leave it behind.
-    ms = None if ms in _ENDLESS else -int(-ms // 1)  # rounded up: never early
+    ms = None if ms in _ENDLESS else -int(min(-ms, 0) // 1)  # rounded up: never early
     return _wait_for(engine.as_coroutine(aw), ms)
 
 
