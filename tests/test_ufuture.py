@@ -508,16 +508,42 @@ def test_the_handler_that_comes_with_asyncio_can_print_an_exception_of_a_callbac
         asyncio_log.disabled = False
 
 
-def test_an_interrupt_in_a_callback_comes_through_and_the_future_is_done():
-    fut = Future()
+def test_an_interrupt_in_a_callback_comes_through_when_all_are_called_and_the_future_is_done():
+    for F in FUTURES:
+        for kind in (KeyboardInterrupt, SystemExit):
+            fut = F()
+            events = []
 
-    def interrupts(f):
-        raise KeyboardInterrupt()
+            def interrupts(f):
+                events.append("interrupts")
+                raise kind()
 
-    fut.add_done_callback(interrupts)
-    with raises(KeyboardInterrupt):
+            for f in (interrupts, events.append, interrupts, events.append):
+                fut.add_done_callback(f)
+            with raises(kind):
+                fut.set_result(1)
+            assert events == ["interrupts", fut] * 2
+            assert fut.result() == 1
+            with raises(kind):
+                fut.add_done_callback(interrupts)
+            assert len(events) == 5
+            fut.add_done_callback(events.append)
+            assert len(events) == 6
+
+
+def test_a_callback_that_is_added_by_a_callback_is_called_after_those_before_it():
+    for F in FUTURES:
+        fut = F()
+        events = []
+
+        def first(f):
+            f.add_done_callback(lambda f: events.append("third"))
+            events.append("added")
+
+        fut.add_done_callback(first)
+        fut.add_done_callback(lambda f: events.append("second"))
         fut.set_result(1)
-    assert fut.result() == 1
+        assert events == ["second", "third", "added"]
 
 
 async def test_a_callback_may_set_another_future():

@@ -90,12 +90,11 @@ class _Base:
 
         The callbacks are called in the order they were added, by whoever makes the future done
         and before that call returns; the waiting tasks go on after that. An exception in a
-        callback goes to the loop's exception handler.
+        callback goes to the loop's exception handler, an interrupt to the caller after the others.
         """
+        self._callbacks.append(f)
         if self._done:
-            self._call(f)
-        else:
-            self._callbacks.append(f)
+            self._call()
 
     def remove_done_callback(self, f):
         """Take a callback back; how often it had been added."""
@@ -111,18 +110,20 @@ class _Base:
         self._result = result
         self._exception = exception
         self._wake()
-        while self._callbacks:
-            self._call(self._callbacks.pop(0))
+        self._call()
 
-    def _call(self, f):
-        try:
-            f(self)
-        except KeyboardInterrupt:  # each by itself: a tuple of them would need memory
-            raise
-        except SystemExit:
-            raise
-        except BaseException as er:
-            engine.report(self, er, "exception in a callback of a future")
+    def _call(self):
+        while self._callbacks:
+            try:
+                self._callbacks.pop(0)(self)
+            except KeyboardInterrupt:  # each by itself: a tuple of them would need memory
+                self._call()  # the others all the same
+                raise
+            except SystemExit:
+                self._call()
+                raise
+            except BaseException as er:
+                engine.report(self, er, "exception in a callback of a future")
 
     def __repr__(self):
         if not self._done:
