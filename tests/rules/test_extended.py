@@ -15,6 +15,7 @@ from rules_support import (
     join,
     join_all,
     par,
+    part,
     posted,
     raises,
     sentence,
@@ -626,7 +627,7 @@ async def holds_the_last_one(ch):
     # In the block it waits for the end of who is held.
     h = csp.Spawn(give(ch.write, 1))
     async with ch.read.extended():
-        await csp.Alternative(csp.guards.Ended(h)).select()
+        await csp.Alternative(part("guards").Ended(h)).select()
 
 
 def test_who_is_held_by_nobody_that_could_be_ended_goes_on_before_the_deadlock_is_told():
