@@ -46,9 +46,9 @@ def said(number):
 
 # An ESP32's partition has 128 KB. Virtual time and verify() are for tests, and what knows ROMFS is
 # younger than what needs cspcore.older.
-ROMFS_LEAVES_OUT = ("/virtual.mpy", "/verify.mpy", "/older.mpy")
+ROMFS_LEAVES_OUT = ("/virtual", "/verify", "/older")
 # Where a GIL orders threads nothing is loaded early and no rooms are needed.
-ESP32_LEAVES_OUT = ("/early.mpy", "/rooms.mpy")
+ESP32_LEAVES_OUT = ("/early", "/rooms")
 
 
 def romfs(path, platform="esp32"):
@@ -56,9 +56,8 @@ def romfs(path, platform="esp32"):
     esp32 = platform == "esp32"
     with tempfile.TemporaryDirectory() as name:
         tree = pathlib.Path(name) / "tree"
-        for file in compiled(tree, PACKAGES, known=FOR_ESP32 if esp32 else ()):
-            if file.endswith(ROMFS_LEAVES_OUT + (ESP32_LEAVES_OUT if esp32 else ())):
-                (tree / file).unlink()
+        compiled(tree, PACKAGES, known=FOR_ESP32 if esp32 else (),
+                 leaves_out=ROMFS_LEAVES_OUT + (ESP32_LEAVES_OUT if esp32 else ()))
         ran("mpremote romfs build", [sys.executable, "-m", "mpremote", "romfs",
                                      "--output", str(path), "build", str(tree)])
 

@@ -7,6 +7,8 @@ import pathlib
 import subprocess
 import tempfile
 
+import firmware_names
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Each package with those that it needs.
 NEEDS = {
@@ -148,12 +150,14 @@ def sources(packages):
     return [path for path in found if not path.startswith(HOST_ONLY)]
 
 
-def compiled(folder, packages, version=6, native=None, known=()):
+def compiled(folder, packages, version=6, native=None, known=(), leaves_out=None):
     """Write the .mpy files of packages into a folder; their paths relative to it, sorted.
 
     packages: names of top-level packages or of single .py files. version: of the .mpy files, 6 or
     5. native: the one of ARCHITECTURES for which the hot functions become machine code; without
-    one all is bytecode. known: as FOR_ESP32, what else is known. Raises Failed.
+    one all is bytecode. known: as FOR_ESP32, what else is known. leaves_out: None, or for an image
+    of all packages ends of paths, without .py, that it does not have; its private names are short.
+    Raises Failed.
     """
     program = _compiler(version)
     known = {**FOR_MICROPYTHON, **(FOR_MPY_6 if version == 6 else {}), **dict(known)}
@@ -164,10 +168,7 @@ def compiled(folder, packages, version=6, native=None, known=()):
     written = []
     with tempfile.TemporaryDirectory() as name:
         source = pathlib.Path(name) / "source.py"
-        for path in sources(packages):
-            text = _marked(path) if native else (ROOT / path).read_text(encoding="utf-8")
-            for asked, answer in known.items():
-                text = text.replace(asked, answer)
+        for path, text in image_texts(packages, native, known, leaves_out).items():
             source.write_text(text, encoding="utf-8")
             # Named in tracebacks by the module alone: the image for a ROMFS has little room.
             module = path[:-3].removesuffix("/__init__").rpartition("/")[2]
@@ -179,6 +180,18 @@ def compiled(folder, packages, version=6, native=None, known=()):
             ran("mpy-cross for " + path, [*words, "-o", str(out), str(source)])
             written.append(out.relative_to(folder).as_posix())
     return sorted(written)
+
+
+def image_texts(packages, native, known, leaves_out):
+    """{path: source} of what compiled compiles, with the same words."""
+    texts = {}
+    for path in sources(packages):
+        text = _marked(path) if native else (ROOT / path).read_text(encoding="utf-8")
+        for asked, answer in known.items():
+            text = text.replace(asked, answer)
+        if leaves_out is None or not path[:-3].endswith(leaves_out):
+            texts[path] = text
+    return texts if leaves_out is None else firmware_names.shortened(texts)
 
 
 def _compiler(version):
