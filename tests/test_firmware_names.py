@@ -1,6 +1,8 @@
 """An image's sources with short private names: what they do stays, and what others see of them."""
 
+import ast
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -64,8 +66,18 @@ def test_imported_constants_stand_where_they_are_used():
         "p/c.py": "from p.a import READ\ndef f(READ):\n    return READ\n"})
     assert found == {
         "p/a.py": "pass\nREAD = const(0)\nWRITE = const(1 << 2)\nx = 5\n",
-        "p/b.py": "from p.a import x\n_0 = const(3)\ny = [0, x, -4, _0]\n",
-        "p/c.py": "from p.a import READ\ndef f(READ):\n    return READ\n"}
+        "p/b.py": "from .a import x\n_0 = const(3)\ny = [0, x, -4, _0]\n",
+        "p/c.py": "from .a import READ\ndef f(READ):\n    return READ\n"}
+
+
+def test_a_package_imports_from_itself_without_its_name():
+    found = names.shortened({
+        "p/a.py": "x = 1\n",
+        "p/b.py": "from p.a import x as y\nfrom q.a import z\nfrom p import a\nimport p.a\n"
+                  "def f():\n    from p.a import x\n"})
+    assert found["p/b.py"] == (
+        "from .a import x as y\nfrom q.a import z\nfrom p import a\nimport p.a\n"
+        "def f():\n    from p.a import x\n")
 
 
 @pytest.mark.parametrize("text, short", [
@@ -104,6 +116,32 @@ def renamed(texts):
 def test_only_private_names_and_imported_constants_are_gone(texts):
     public = {name for name in renamed(texts) if not name.startswith("_")}
     assert public <= {"READ"}
+
+
+def test_what_a_source_imports_from_another_is_there(texts):
+    after = texts[1]
+    modules = {names._module(path): text for path, text in after.items()}
+    asked = 0
+    for path, text in after.items():
+        for node in ast.walk(ast.parse(text)):
+            package = path.partition("/")[0] + "." if getattr(node, "level", 0) else ""
+            if isinstance(node, ast.ImportFrom) and package + (node.module or "") in modules:
+                made = modules[package + node.module]
+                found = {token.string for token in names.tokens(made)}
+                for alias in node.names:
+                    place = "{}.{}".format(node.module, alias.name)
+                    asked += 1
+                    assert alias.name in found or place in modules or "__getattr__" in found, path
+    assert asked > 300
+
+
+def test_programs_use_none_of_the_names_that_are_gone(texts):
+    gone = renamed(texts)
+    for folder in ("benchmarks", "examples", "tests/board"):
+        for path in (mpy.ROOT / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            if "thesis" not in path.parts:  # its own libraries
+                assert not gone & set(re.findall(r"(?<!\bself)\.(_\w+)", text)), path
 
 
 @pytest.mark.skipif(interpreters.micropython() is None, reason="no MicroPython")

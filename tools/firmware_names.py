@@ -22,7 +22,7 @@ _END = string.digits + string.ascii_letters
 
 def shortened(texts):
     """{path: source} of all of an image's sources, as {path: smaller source}."""
-    return _with_short_names(_with_constants(texts))
+    return _with_short_names(_with_near_imports(_with_constants(texts)))
 
 
 # --- constants
@@ -134,6 +134,22 @@ def _inlined(tree, bindings, public):
         if isinstance(node, ast.Name) and node.id in numbers:
             edits.append((*_span(node), numbers[node.id]))
     return edits
+
+
+# --- imports
+
+
+def _with_near_imports(texts):
+    # From the own package without its name. A function has it still: it is looked up faster so.
+    edited = {}
+    for path, text in texts.items():
+        package = path.partition("/")[0] + "."
+        edits = [(*_span(node), "from .{} import {}".format(
+                    node.module.removeprefix(package), ", ".join(map(ast.unparse, node.names))))
+                 for node in ast.parse(text, path).body if isinstance(node, ast.ImportFrom)
+                 and not node.level and node.module.startswith(package)]
+        edited[path] = _edited(text, edits)
+    return edited
 
 
 # --- names
