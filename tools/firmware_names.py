@@ -224,9 +224,10 @@ def _kept(texts, parts):
 
 
 def _unused(taken):
-    # Short private names, the shortest first.
-    for length in itertools.count(1):
-        for end in itertools.product(_END, repeat=length):
+    # Short private names, the shortest first. A digit comes first: a user's class that is made of
+    # one of ours has no attributes of such names.
+    for length in itertools.count():
+        for end in itertools.product(string.digits, *[_END] * length):
             name = "_" + "".join(end)
             if name not in taken:
                 yield name
