@@ -422,6 +422,21 @@ def test_a_cancelled_timer_ends_at_once_and_calls_nothing():
         assert called == []
 
 
+def test_a_timer_that_is_cancelled_when_its_time_is_over_calls_nothing():
+    for m in MODULES:
+        called = []
+        t = m.Timer(0, called.append, (1,))
+
+        def wait(timeout, t=t):  # its time is over, but its thread does not run yet
+            t.cancel()
+            return False
+
+        t.finished.wait = wait
+        t.start()
+        t.join()
+        assert called == []
+
+
 def test_local_is_seen_by_its_thread_alone():
     for m in MODULES:
         mine = m.local()

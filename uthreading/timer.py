@@ -26,6 +26,8 @@ class Timer(Thread):
 
     def run(self):
         """Waits and calls the function."""
-        if not self.finished.wait(self.interval):
+        finished = self.finished
+        finished.wait(self.interval)
+        if not finished.is_set():  # wait's answer may be old by now
             self.function(*self.args, **self.kwargs)
-        self.finished.set()
+        finished.set()
