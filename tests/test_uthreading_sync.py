@@ -696,6 +696,63 @@ def test_an_action_that_fails_breaks_a_barrier():
         assert b.broken and broken_wait(m, b) == "broken"
 
 
+def test_an_action_that_fails_breaks_a_round_that_is_full_already():
+    for m in MODULES:
+        gate = allocate_lock()
+        gate.acquire()
+        calls = []
+
+        def fail(gate=gate, calls=calls):
+            calls.append(1)
+            gate.acquire()
+            gate.release()
+            raise KeyError("in the action")
+
+        def work(i, m=m):
+            try:
+                return broken_wait(m, b)
+            except KeyError:
+                return "failed"
+
+        b = m.Barrier(2, action=fail)
+        first = Crew(m, 2, work)
+        until(lambda calls=calls: calls)
+        filling = getattr(b, "_round", None)
+        second = Crew(m, 2, work)
+        if m is uthreading:
+            until(lambda: b._round is not filling)
+        gate.release()
+        assert sorted(first.join()) == ["broken", "failed"]
+        assert second.join() == ["broken"] * 2
+        assert calls == [1] and b.broken
+        b.reset()
+        assert not b.broken
+
+
+def test_a_round_that_is_full_goes_on_although_the_next_one_breaks():
+    gate = allocate_lock()
+    gate.acquire()
+    calls = []
+
+    def action():
+        calls.append(1)
+        gate.acquire()
+        gate.release()
+
+    barrier = uthreading.Barrier(2, action)
+    crews = []
+    for _ in range(2):
+        r = barrier._round
+        crews.append(Crew(uthreading, 2, lambda i: broken_wait(uthreading, barrier)))
+        until(lambda: barrier._round is not r)
+    assert broken_wait(uthreading, barrier, 0) == "broken"
+    until(lambda: calls)
+    gate.release()
+    for crew in crews:
+        assert crew.join() == ["passed"] * 2
+    assert calls == [1, 1] and barrier.broken
+
+
 def test_a_barriers_waiters_see_what_its_action_did():
     for m in MODULES:
         box = []

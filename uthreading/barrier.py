@@ -9,15 +9,17 @@ from _thread import allocate_lock
 from .waiting import Queue, open_all
 
 _FILLING = 0
-_FULL = 1  # all have come: those who wait may go, whatever happens to the barrier
-_BROKEN = 2
+_FULL = 1  # all have come: no timeout breaks it any more
+_OVER = 2  # they may go; if the action has failed the round stays full
+_BROKEN = 3
+_ABORTED = 4  # broken, and not by a timeout: this reaches full rounds, too
 
 
 class BrokenBarrierError(RuntimeError):
     """The barrier was reset or broken while a thread waited at it, or before it came."""
 
 
-# One filling of a barrier. Its state changes once, under the barrier's mutex.
+# One filling of a barrier. Its state changes under the barrier's mutex, but from full to over.
 class _Round(Queue):
     def __init__(self, mutex):
         super().__init__(mutex)
@@ -52,7 +54,7 @@ class Barrier:
             timeout = self._timeout
         with self._mutex:
             r = self._round
-            if r.state == _BROKEN:
+            if r.state != _FILLING:
                 raise BrokenBarrierError("barrier is broken")
             index = r.count
             waiter = None
@@ -93,18 +95,21 @@ class Barrier:
     @property
     def broken(self):
         """Whether the barrier is broken."""
-        return self._round.state == _BROKEN
+        return self._round.state >= _BROKEN
 
     # The last one to come calls the action and opens the way for the others.
     def _let_go(self, r, others):
         try:
             if self._action is not None:
                 with self._turn:
-                    self._action()
-        except BaseException:
-            r.state = _BROKEN  # those who are to see it still sleep
-            self._break(None)
-            raise
+                    if self._round.state == _ABORTED:  # the action before this may have failed
+                        raise BrokenBarrierError("barrier is broken")
+                    try:
+                        self._action()
+                    except BaseException:
+                        self._break(None)
+                        raise
+            r.state = _OVER
         finally:
             r.acting.release()
             open_all(others)
@@ -112,33 +117,28 @@ class Barrier:
     def _wait_for_rest(self, r, waiter, timeout):
         try:
             waiter.sleep_for(timeout)
-        except BaseException:
+        finally:
             self._give_up(r)
-            raise
-        if self._give_up(r):
-            with r.acting:  # its time may have ended just when the last one came
-                pass
-        if r.state != _FULL:
+        with r.acting:  # its time may have ended just when the last one came
+            pass
+        if r.state != _OVER:
             raise BrokenBarrierError("barrier is broken")
 
     # Ends the round that is filling; `following` takes its place, or it stays, broken.
     def _break(self, following):
         with self._mutex:
             r = self._round
-            if r.state == _FILLING:
-                r.state = _BROKEN
+            r.state = _ABORTED
             if following is not None:
                 self._round = following
             waiters = r.grant_all()
         open_all(waiters)
 
-    # Breaks the barrier for one who waits no more, unless its round is over; was it full?
+    # Breaks the barrier for one who waits no more, unless its round was full.
     def _give_up(self, r):
         waiters = None
         with self._mutex:
             if r.state == _FILLING:
                 r.state = _BROKEN
                 waiters = r.grant_all()
-            full = r.state == _FULL
         open_all(waiters)
-        return full
