@@ -415,6 +415,17 @@ def test_wait_for_lets_go_of_the_lock_also_when_it_is_not_to_wait():
         raises(RuntimeError, lambda: c.wait_for(lambda: False, 0))
 
 
+def test_wait_for_asks_what_its_timeout_is_only_when_it_is_to_wait():
+    for m in MODULES:
+        c = m.Condition()
+        with c:
+            for timeout in (float("inf"), float("nan"), "soon"):
+                assert c.wait_for(lambda: 7, timeout) == 7
+            raises(OverflowError, c.wait_for, lambda: False, float("inf"))
+            raises(TypeError, c.wait_for, lambda: False, "soon")
+            assert c.wait_for(lambda: 0, float("-inf")) == 0
+
+
 def test_wait_for_is_not_early_when_it_is_notified_in_vain():
     for module in MODULES:
         c = module.Condition()

@@ -63,23 +63,24 @@ class Condition:
 
     def wait_for(self, predicate, timeout=None):
         """Waits until predicate() is true; returns its last value."""
-        # The tick that is under way does not count, nor the first call. As in threading it waits
-        # once at least.
-        left = None if timeout is None else clock.to_ms(timeout) + (timeout > 0)
+        left = before = None  # of a timeout, in ms, once it has to wait
         result = predicate()
-        before = clock.ticks_ms()
         while not result:
-            if left is None:
+            if timeout is None:
                 self.wait()
-                result = predicate()
-                continue
-            self.wait(min(left, clock.FAR_MS) / 1000)
+            else:
+                now = clock.ticks_ms()
+                if left is None:
+                    # The tick that is under way does not count. As in threading it waits once at
+                    # least.
+                    left = clock.to_ms(timeout) + 1 if timeout > 0 else 0
+                else:
+                    left -= clock.ticks_diff(now, before)
+                    if left <= 0:
+                        break
+                before = now
+                self.wait(min(left, clock.FAR_MS) / 1000)
             result = predicate()
-            now = clock.ticks_ms()
-            left -= clock.ticks_diff(now, before)
-            before = now
-            if left <= 0:
-                break
         return result
 
     def notify(self, n=1):
