@@ -481,6 +481,27 @@ def test_local_init_runs_in_each_thread():
         raises(TypeError, m.local, 1)
 
 
+if not MICROPYTHON:  # where it is read-only
+
+    def test_the_dict_of_a_local_is_its_threads_own():
+        for m in MODULES:
+
+            class Mine(m.local):  # as the example of CPython's _threading_local
+                def __init__(self, **kwargs):
+                    self.__dict__.update(kwargs)
+
+            mine = Mine(color="red", number=3)
+
+            def change():
+                mine.number = 11
+                mine.__dict__["color"] = "blue"
+                return mine.color, mine.__dict__
+
+            assert in_thread(m, change) == ("blue", {"color": "blue", "number": 11})
+            assert (mine.color, mine.number) == ("red", 3)
+            assert vars(mine) == {"color": "red", "number": 3}
+
+
 def test_local_data_goes_with_its_thread():
     mine = uthreading.local()
     mine.x = 1

@@ -37,6 +37,9 @@ else:
 class local:
     """An object whose attributes each thread has for itself."""
 
+    if hasattr(_thread, "_local"):  # on MicroPython it is read-only
+        __dict__ = property(lambda self: _space(self))
+
     def __new__(cls, *args, **kwargs):
         self = object.__new__(cls)
         object.__setattr__(self, "_made", (args, kwargs))
