@@ -3,5 +3,4 @@
 #     make BOARD=ESP32_GENERIC FROZEN_MANIFEST=/path/to/firmware/manifest.py
 
 include("manifest_uapycsp.py")
-package("uthreading", base_path="..", opt=3)
-package("upycsp", base_path="..", opt=3)
+include("manifest_threads.py")

@@ -3,5 +3,4 @@
 include("$(PORT_DIR)/boards/manifest.py")
 
 package("cspcore", base_path="..", opt=3)
-package("uthreading", base_path="..", opt=3)
-package("upycsp", base_path="..", opt=3)
+include("manifest_threads.py")

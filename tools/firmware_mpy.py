@@ -23,7 +23,8 @@ PACKAGES = tuple(NEEDS)
 BOTH = ("upycsp/bridge.py", "upycsp/aio_bridge.py", "uapycsp/bridge.py", "uapycsp/bridged.py",
         "uapycsp/bridged_member.py")
 PROGRAM = ("config.py", "main.py")  # runs the benchmarks
-HOST_ONLY = ("ufuture/cpython.py", "benchmarks/peers/")  # no board can use these
+# No board can use these.
+HOST_ONLY = ("ufuture/cpython.py", "uthreading/fork.py", "upycsp/fork.py", "benchmarks/peers/")
 LIMIT = 120  # seconds, for a hang
 # What is so wherever .mpy files are loaded: the compiler leaves out the other branch, CPython's.
 FOR_MICROPYTHON = {

@@ -754,3 +754,6 @@ def runner(clock):
 
 
 run_CSP = CSP = run
+
+if sys.implementation.name == "cpython":
+    __import__("upycsp.fork")

@@ -365,3 +365,7 @@ def clear_locals(used, ident):
             with lock:
                 space = it._spaces.pop(ident, None)
             del space
+
+
+if _CPYTHON:
+    __import__("uthreading.fork")
