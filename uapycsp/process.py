@@ -12,7 +12,7 @@
 
 import sys
 
-from ufuture.loop import cancel, engine
+from ufuture.loop import cancel, engine, note_older
 from cspcore.channel import POISON, READ, TAKEN, WRITE, const, forget
 from cspcore.channel import Offer as BaseOffer
 from cspcore.choice import WRITES, End, PendingWrite, WriteGuard
@@ -389,7 +389,7 @@ class Parallel(Composed, engine.Parked, Group, Composite):
                 self._close()
                 if cancelled and not isinstance(er, CancelledError):
                     engine.cancel_later()  # it was cancelled after a member had failed
-                    engine.note_older(er)
+                    note_older(er)
                 raise er
             engine.cancel_later()
         results = [m.value if type(m) is Process else self._result(m) for m in self.members]

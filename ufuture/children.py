@@ -3,7 +3,7 @@
     first, second = await gather(cin(), other())
 """
 
-from ufuture.loop import cancel, engine
+from ufuture.loop import cancel, engine, note_older
 
 CancelledError = engine.CancelledError
 # MicroPython has one exception for when there is no memory, which what comes later may take over.
@@ -131,7 +131,7 @@ class Children(engine.Parked):
                 raise cancelled
         engine.cancel_later()
         if failed:
-            engine.note_older(er)
+            note_older(er)
             raise er
 
 

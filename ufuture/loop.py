@@ -1,4 +1,5 @@
-"""The event loop's part that fits the interpreter, as `engine`; how far its cancels nest."""
+"""The event loop's part that fits the interpreter, as `engine`; how far its cancels nest; which
+failure came before a cancellation."""
 
 import gc
 import sys
@@ -63,3 +64,15 @@ def _cancel_deeper():
     finally:
         if _deeper:  # that one's cancel has failed: the others all the same
             _cancel_deeper()
+
+
+if hasattr(engine, "core"):
+
+    def note_older(exception):
+        """The running task raises what came before it was cancelled: its owned.before."""
+        owned = engine.core.cur_task.state
+        if isinstance(owned, engine.Owned):
+            owned.before = exception
+
+else:
+    note_older = engine.note_older

@@ -718,13 +718,6 @@ def throw(owned, exception):
     task.data = exception
 
 
-def note_older(exception):
-    """The running task raises what came before it was cancelled: its owned.before."""
-    owned = core.cur_task.state
-    if isinstance(owned, Owned):
-        owned.before = exception
-
-
 _NEVER_REFUSES = sys.implementation.version < (1, 12)  # its pend_throw refuses nothing
 
 

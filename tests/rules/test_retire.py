@@ -356,7 +356,7 @@ async def test_what_ends_an_operation_whose_end_has_retired_meanwhile_is_told():
         ends = [ch.writer() if write else ch.reader() for _ in range(4)]
         guards = [end.alt_pending_write("never") if write else end for end in ends]
         operations = (
-            lambda: ends[0]("never") if write else ends[0](),
+            lambda: ends[0](*["never"][:write]),
             choosing(guards[1]),
             lambda: par(guards[2]),
         )
