@@ -92,7 +92,7 @@ class Share:
     def enter(self):
         """Its end is complete and counts from now on. Raises if the channel has ended."""
         ch = self.real
-        if ch.poisoned or self._op != READ and ch._readers is DEAD:
+        if self._has_ended():
             raise ch.ended()
         life = ch._life
         if life is None:
@@ -126,9 +126,13 @@ class Share:
     # memory, of which `__getattr__` takes some for a method.
 
     def ended(self):
-        if self.retired and not self.real.poisoned:  # else its end is told, or what is harder
+        if self.retired and not self._has_ended():  # else what has ended it is told: it is harder
             return RetireException("this end has retired")
         return self.real.ended()
+
+    def _has_ended(self):
+        ch = self.real
+        return ch.poisoned or self._op != READ and ch._readers is DEAD
 
     def resists(self, strength):
         return self.retired or self.real.resists(strength)

@@ -1170,6 +1170,39 @@ def test_what_an_external_channel_of_a_parallel_may_wake_is_in_no_deadlock():
         assert run(waits(member)) == ["gate", member.retval]
 
 
+def test_a_deadlock_is_told_of_who_runs_a_parallel_that_was_to_be_spawned_too():
+    ch = Channel("c")
+
+    @process
+    def spawns(box):
+        raises(RuntimeError, Spawn, box[0])
+
+    @process
+    def outer(cin):
+        box = []
+        box.append(Parallel(spawns(box), reads(cin)))
+        box[0].run()
+
+    assert "reads reads c" in raises(DeadlockError, run, outer(ch.read))
+
+
+def test_a_deadlock_is_told_where_poison_wakes_nobody_before_who_is_held_goes_on():
+    never, ch = Channel("never"), Channel("c")
+    extended = ch.read.extended()
+
+    @process
+    def holds():
+        extended.__enter__()
+
+    @process
+    def outer():
+        Parallel(never.write.alt_pending_write(2), ch.write.alt_pending_write(1), holds()).run()
+
+    told = raises(DeadlockError, run, outer())
+    assert told == "1 process waits: outer writes never or is held by a reader of c"
+    assert never.poisoned and not ch.poisoned
+
+
 def test_a_deadlock_is_found_after_the_watchdog_s_thread_has_ended():
     for name in ("first", "second"):
         assert run(returns(1)) == 1

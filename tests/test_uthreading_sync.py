@@ -851,6 +851,18 @@ def test_a_grant_that_an_interrupt_crossed_is_passed_on():
     assert crew[0].join() == [True]
 
 
+def test_an_interrupt_while_the_action_is_waited_for_breaks_a_barrier():
+    class Turn:
+        def acquire(self):
+            raise KeyboardInterrupt
+
+    barrier = uthreading.Barrier(1, lambda: None)
+    barrier._turn = Turn()
+    raises(KeyboardInterrupt, barrier.wait)
+    assert barrier.broken
+    raises(uthreading.BrokenBarrierError, barrier.wait)
+
+
 def test_who_comes_too_late_to_leave_a_full_barrier_waits_for_its_action():
     class Woken:
         # As a waiter whose time has ended just before the last one came.

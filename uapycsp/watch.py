@@ -58,8 +58,9 @@ def look():
 
 
 def _let_go(channel, chain):
-    # All are held by extended reads. One goes on: its write has happened, and returns.
-    return chain or channel.release()
+    # Poison has woken nobody, for all are held by extended reads. One goes on: its write has
+    # happened, and returns.
+    return channel.release() if chain is None and hasattr(channel, "party") else chain
 
 
 _WAYS = (end_before, _let_go)  # poison it, else that

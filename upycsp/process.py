@@ -631,6 +631,7 @@ class Spawn:
     """
 
     _as_process = staticmethod(as_process)
+    as_member = None  # as a Parallel's: nothing runs it within another
 
     def __init__(self, p):
         self._waiting = None  # a chain of offers

@@ -248,17 +248,27 @@ def _end_all_waits(depth):
     try:
         waits = [o for p in _ending(depth) for o in _offers_of(p._me)]
     except MemoryError:
-        p = _alive.oldest()
-        while p is not _alive:
-            if _run_of(p._me).depth == depth:
-                chain = _end_waits(p._me, chain)
-            p = p._newer
-        return chain
-    for o in waits:
-        chain = end_before(o.channel, chain)
-    if chain is None:  # each is held by an extended read: its write has happened, and returns
-        chain = waits[0].channel.release()
+        chain = _end_each(depth, end_before)
+    else:
+        for o in waits:
+            chain = end_before(o.channel, chain)
+    return _end_each(depth, _let_go) if chain is None else chain
+
+
+def _end_each(depth, end):
+    chain = None
+    p = _alive.oldest()
+    while p is not _alive:
+        if _run_of(p._me).depth == depth:
+            chain = _end_waits(p._me, chain, end)
+        p = p._newer
     return chain
+
+
+def _let_go(channel, chain):
+    # Poison has woken nobody, for all are held by extended reads. One goes on: its write has
+    # happened, and returns.
+    return channel.release() if chain is None and hasattr(channel, "party") else chain
 
 
 def _ending(depth):
@@ -288,14 +298,14 @@ def _outer(m, p):
     return c if c is not None and c._group else p  # it may also have been run by itself
 
 
-def _end_waits(me, chain):
-    # Poison the channels that a thread waits on; whom to wake is put before chain.
+def _end_waits(me, chain, end=end_before):
+    # End, as by poison, what a thread waits on; whom to wake is put before chain.
     on = me.on
     if on is None:
-        return end_before(me.channel, chain) if me.waits() else chain
+        return end(me.channel, chain) if me.waits() else chain
     for o in _wishes(on):
         if isinstance(o, Offer) and o.alt is on:
-            chain = end_before(o.channel, chain)
+            chain = end(o.channel, chain)
     return chain
 
 

@@ -101,18 +101,28 @@ class Barrier:
     def _let_go(self, r, others):
         try:
             if self._action is not None:
-                with self._turn:
-                    if self._round.state == _ABORTED:  # the action before this may have failed
-                        raise BrokenBarrierError("barrier is broken")
-                    try:
-                        self._action()
-                    except BaseException:
-                        self._break(None)
-                        raise
+                try:
+                    self._turn.acquire()
+                except BaseException:  # an interrupt
+                    self._break(None)
+                    raise
+                try:
+                    self._act()
+                finally:
+                    self._turn.release()
             r.state = _OVER
         finally:
             r.acting.release()
             open_all(others)
+
+    def _act(self):
+        if self._round.state == _ABORTED:  # the action before this may have failed
+            raise BrokenBarrierError("barrier is broken")
+        try:
+            self._action()
+        except BaseException:
+            self._break(None)
+            raise
 
     def _wait_for_rest(self, r, waiter, timeout):
         try:

@@ -44,7 +44,7 @@ def _stop(clock):
         clock._armed.pop().due = None
 
 
-# The one that forked is the main one, as in threading.
+# The one that forked is the main one, as in threading; but a kept thread would wait at its end.
 def _end_others(thread, me):
     for t in thread.enumerate():
         if t._ident != me:

@@ -370,6 +370,17 @@ async def test_what_ends_an_operation_whose_end_has_retired_meanwhile_is_told():
         assert await par(strength_met(operations[0])) == [(POISONED, 3)]  # it is harder
 
 
+async def test_a_writer_whose_end_has_retired_meets_the_poison_of_another():
+    ch = csp.BufferedChannel("b", 1)
+    await ch.write("kept")
+    mine, other = ch.writer(), ch.writer()
+    h = await posted(ch, strength_met(lambda: mine("never")), 2)
+    mine.retire()
+    other.poison(3)
+    assert await join(h) == (POISONED, 3)
+    assert await ch.read() == "kept"
+
+
 async def test_joining_a_channel_that_has_ended_raises():
     for make in makers():
         for end, told in (
