@@ -69,7 +69,8 @@ def on_boards():
     for package in (*PACKAGES, "benchmarks"):
         found += sorted((ROOT / package).rglob("*.py"))
     found += sorted((ROOT / "examples").glob("*.py"))
-    return [path for path in found if path.name != "cpython.py" and path.parent.name != "peers"]
+    others = ("cpython.py", "fork.py")
+    return [path for path in found if path.name not in others and path.parent.name != "peers"]
 
 
 def names_in(paths):

@@ -7,8 +7,9 @@ import os
 import sys
 from _thread import get_ident
 
-from upycsp.process import _alive, _runs
 from upycsp.wait import lock, offers
+
+_process = sys.modules["upycsp.process"]  # the package has a function of this name
 
 
 def _in_child():
@@ -16,8 +17,8 @@ def _in_child():
     for ident in list(offers):
         if ident != me:
             del offers[ident]
-    _alive.clear()
-    _runs.clear()
+    _process._alive.clear()
+    _process._runs.clear()
     watch = sys.modules.get("upycsp.watch")
     if watch is not None:
         watch._watches = False
