@@ -1156,7 +1156,9 @@ def test_want_of_memory_in_a_function_reaches_all_whose_calls_it_answers():
 def test_what_an_external_channel_of_a_parallel_may_wake_is_in_no_deadlock():
     # Its last member runs on the same thread, and waits elsewhere.
     def opens():
-        kept.sleep_ms(1300)  # longer than the watchdog waits between two looks
+        until(lambda: gate.queue_len() == inner.queue_len() == 1)
+        with WAIT.lock:
+            seen.append(WATCH._all_wait())
         inner.write("inner")
         gate.write("gate")
 
@@ -1165,9 +1167,11 @@ def test_what_an_external_channel_of_a_parallel_may_wake_is_in_no_deadlock():
         return Parallel(gate.read, member).run().retval
 
     gate, inner = Channel("gate", external=True), Channel("inner")
+    seen = []
     for member in (reads(inner.read), Sequence(reads(inner.read))):
         start_new_thread(opens, ())
         assert run(waits(member)) == ["gate", member.retval]
+    assert seen == [False, False]
 
 
 def test_a_deadlock_is_told_of_who_runs_a_parallel_that_was_to_be_spawned_too():

@@ -8,6 +8,7 @@ import ast
 import importlib.metadata
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -17,6 +18,9 @@ from old_micropython import NAMES, PACKAGES, TESTS, copy_without_getattr, hide
 from test_bench import command, results
 
 ROOT = interpreters.ROOT
+sys.path.insert(0, str(ROOT / "tools"))
+
+import firmware_mpy as mpy  # noqa: E402
 
 needs_micropython = pytest.mark.skipif(interpreters.micropython() is None, reason="no MicroPython")
 
@@ -65,12 +69,8 @@ GUARDED = {
 
 def on_boards():
     """The sources that MicroPython may load on a board."""
-    found = [ROOT / "config.py", ROOT / "main.py"]
-    for package in (*PACKAGES, "benchmarks"):
-        found += sorted((ROOT / package).rglob("*.py"))
-    found += sorted((ROOT / "examples").glob("*.py"))
-    others = ("cpython.py", "fork.py")
-    return [path for path in found if path.name not in others and path.parent.name != "peers"]
+    found = [ROOT / path for path in mpy.sources((*PACKAGES, "benchmarks", *mpy.PROGRAM))]
+    return found + sorted((ROOT / "examples").glob("*.py"))
 
 
 def names_in(paths):

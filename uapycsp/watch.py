@@ -3,7 +3,17 @@
 import sys
 
 from ufuture.loop import engine
-from cspcore.channel import MARKER, POISON, READ, TAKEN, WAITING, Offer, end_before, in_order
+from cspcore.channel import (
+    MARKER,
+    POISON,
+    READ,
+    TAKEN,
+    WAITING,
+    Offer,
+    end_before,
+    in_order,
+    let_go,
+)
 from cspcore.choice import Choice
 from cspcore.names import UNTOLD, report
 from uapycsp.wait import Composed, Join, Waiting, wake_chain
@@ -14,6 +24,7 @@ network = sys.modules["uapycsp.process"]
 Parallel = network.Parallel
 
 _KNOWN = (Parallel, Choice, Join)  # made once: there may be no memory for it
+_WAYS = (end_before, let_go)
 _NESTED = 8  # gathers within one another; what is deeper may go on
 
 
@@ -55,15 +66,6 @@ def look():
                 p = p._newer
     wake_chain(in_order(chain))  # not before: who is woken does not wait any more
     return True
-
-
-def _let_go(channel, chain):
-    # Poison has woken nobody, for all are held by extended reads. One goes on: its write has
-    # happened, and returns.
-    return channel.release() if chain is None and hasattr(channel, "party") else chain
-
-
-_WAYS = (end_before, _let_go)  # poison it, else that
 
 
 def _has_failed(parked):

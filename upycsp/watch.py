@@ -4,7 +4,7 @@ import sys
 from _thread import get_ident
 
 from uthreading import kept
-from cspcore.channel import Offer, end_before, forget
+from cspcore.channel import Offer, end_before, forget, let_go
 from cspcore.choice import Choice
 from cspcore.errors import DeadlockError
 from cspcore.names import UNTOLD, report
@@ -252,7 +252,7 @@ def _end_all_waits(depth):
     else:
         for o in waits:
             chain = end_before(o.channel, chain)
-    return _end_each(depth, _let_go) if chain is None else chain
+    return _end_each(depth, let_go) if chain is None else chain
 
 
 def _end_each(depth, end):
@@ -263,12 +263,6 @@ def _end_each(depth, end):
             chain = _end_waits(p._me, chain, end)
         p = p._newer
     return chain
-
-
-def _let_go(channel, chain):
-    # Poison has woken nobody, for all are held by extended reads. One goes on: its write has
-    # happened, and returns.
-    return channel.release() if chain is None and hasattr(channel, "party") else chain
 
 
 def _ending(depth):
