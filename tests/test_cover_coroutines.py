@@ -771,6 +771,12 @@ if sys.implementation.name != "micropython":
         clock.run(main())
         assert seen == [(b"x", 0)] and clock.now_ms() == 60000
 
+    def test_a_loops_virtual_time_begins_at_0():
+        async def main():
+            return asyncio.get_running_loop().time()
+
+        assert VirtualClock().run(main()) == 0
+
     def test_a_virtual_clock_waits_for_a_thread_when_no_timer_is_left():
         import threading
 

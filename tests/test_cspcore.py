@@ -3,6 +3,8 @@
 Offers are posted by hand, and the chains of those to wake are looked at, as the libraries would.
 """
 
+import sys
+
 from cspcore.buffered import MOST, BaseBufferedChannel
 from cspcore.channel import (
     DEAD,
@@ -1015,6 +1017,20 @@ def test_what_will_never_be_started_has_poisoned_its_ends_and_belongs_to_nobody(
     assert p.forgo(error) is error
     assert p._group is False and all(is_poisoned(ch) for ch in channels)
     assert p.forgo(PoisonException()) is None
+
+
+def test_only_cpython_closes_a_coroutine_that_will_never_be_started():
+    class Coroutine:
+        closed = False
+
+        def close(self):
+            self.closed = True
+
+    p = BaseProcess()
+    p._args = None
+    p._f = Coroutine()
+    p.forgo(KeyError("why"))
+    assert p._f.closed == (sys.implementation.name == "cpython")  # which would warn of it
 
 
 def test_a_process_function_keeps_its_docstring_where_functions_have_one():

@@ -133,6 +133,26 @@ async def test_a_cancellation_that_comes_later_is_one_and_not_two():
             assert counts == [1]
 
 
+async def test_a_task_that_cancels_itself_is_cancelled_once():
+    if not hasattr(asyncio.Task, "cancelling"):
+        raise SkipTest("for CPython 3.11 and later")
+    counts = []
+
+    async def cancels_itself():
+        owned[0].cancel()
+        try:
+            await sleep_long()
+        except CancelledError:
+            counts.append(asyncio.current_task().cancelling())
+            raise
+
+    owned = []
+    owned.append(Outcome(cancels_itself()))
+    with raises(CancelledError):
+        await owned[0].end()
+    assert counts == [1]
+
+
 async def test_a_cancellation_that_was_taken_back_does_not_come_later():
     if not hasattr(asyncio.Task, "cancelling"):
         raise SkipTest("for CPython 3.11 and later")
@@ -663,9 +683,14 @@ def test_the_runner_of_older_pythons_ends_all_tasks_and_its_loop():
         finally:
             events.append("generator ended")
 
+    def executed():
+        time.sleep(0.1)
+        events.append("executed")
+
     async def main():
         loops.append(asyncio.get_running_loop())
         tasks.append(asyncio.ensure_future(waits()))
+        loops[0].run_in_executor(None, executed)
         async for v in generators[0]:
             return v
 
@@ -676,7 +701,7 @@ def test_the_runner_of_older_pythons_ends_all_tasks_and_its_loop():
         assert runner.run(main()) == 1
         assert runner.run(returns(2)) == 2
         runner.run(settle())
-    assert sorted(events) == ["ended", "generator ended"]
+    assert sorted(events) == ["ended", "executed", "generator ended"]
     assert loops == [runner.loop] and runner.loop.is_closed()
     assert tasks[0].cancelled()
     with raises(RuntimeError):

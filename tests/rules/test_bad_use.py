@@ -142,7 +142,7 @@ async def test_parallel_of_something_that_is_no_process_is_a_type_error():
     ):
         with raises(TypeError) as e:
             await par(bad)
-        assert sentence(e.value)
+        assert sentence(e.value) and str(e.value).startswith("a process is expected: ")
     assert idle(ch)
 
 
