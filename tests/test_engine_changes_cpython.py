@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import threading
 import time
 
@@ -706,6 +707,21 @@ def test_the_runner_of_older_pythons_ends_all_tasks_and_its_loop():
     assert tasks[0].cancelled()
     with raises(RuntimeError):
         asyncio.get_event_loop()  # there is none now
+
+
+# Who waits without a task
+
+
+async def test_what_waits_for_a_stream_is_called_once():
+    mine, other = socket.socketpair()
+    calls = []
+    with mine, other:
+        other.send(b"x")
+        for n in range(2):  # the second time nobody else waits for it
+            engine.Watch(engine.readable(mine), lambda n=n: calls.append(n))
+            await until(lambda n=n: len(calls) > n)
+            await settle()
+    assert calls == [0, 1]
 
 
 # Where nobody asked

@@ -1623,6 +1623,26 @@ def test_an_interrupted_run_waits_for_its_processes_but_half_a_second_at_most():
     is_well()
 
 
+def test_an_interrupt_poisons_what_processes_that_compute_were_given():
+    given, named, own_affair = Channel("given"), Channel("named"), Channel("its own affair")
+    gate = uthreading.Event()
+
+    def computes(cin=None, cout=None):
+        gate.wait()
+
+    spawned = [
+        Spawn(process(computes)(given.read)),
+        Spawn(process(computes)(cout=named.write)),
+        Spawn(process(computes, propagate=False)(own_affair.read)),
+    ]
+    WATCH._forsake_all(KeyboardInterrupt())
+    poisoned = [ch.poisoned for ch in (given, named, own_affair)]
+    gate.set()
+    for spawn in spawned:
+        spawn.join()
+    assert poisoned == [True, True, False]
+
+
 def test_an_interrupt_before_the_wait_itself_leaves_no_offer():
     # As it is when the interrupt comes between the statement that queues and the one that waits.
     ch = Channel("c")
