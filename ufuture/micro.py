@@ -266,15 +266,13 @@ def park(parked):
     if not isinstance(state, Owned):
         if _driver is None:
             _kick()  # not when it is woken: there may be no memory for it
-        if parked.task is not None or parked.aside is not None:
-            parked.task = parked.aside = None
+        if parked.aside is not None:
+            parked.aside = None
         parked.foreign = task
         # What waking it stores stands here already: it may not need memory then.
         parked.queued = False
         parked.seq = 0
     else:
-        if parked.task is not None:
-            parked.task = None
         parked.aside = task
     task.data = parked  # the others may need memory: nothing has happened till then
     return parked
