@@ -949,6 +949,19 @@ async def test_an_answer_that_came_before_the_loop_listened_no_more_counts():
     assert answers == ["an answer"]
 
 
+async def test_nobody_listens_where_asyncio_has_no_flag_for_threads():
+    on_micropython()
+    engine.unlisten()
+    usual = engine._flag, engine.of_asyncio
+    engine._flag = None
+    engine.of_asyncio = lambda name: None
+    try:
+        assert engine.listen() is None and engine._listener is None
+    finally:
+        engine._flag, engine.of_asyncio = usual
+    assert not engine.ask(returns, 1)
+
+
 def test_a_new_loop_listens_though_the_old_one_was_left_listening():
     uthreading = threads()
     answers = []

@@ -712,6 +712,29 @@ def test_the_runner_of_older_pythons_ends_all_tasks_and_its_loop():
 # Who waits without a task
 
 
+async def test_what_is_read_as_a_stream_leaves_nothing_with_the_loop():
+    read, write = os.pipe()
+    loop = asyncio.get_running_loop()
+    before = len(engine._files(loop))
+    with open(read, "rb") as mine, open(write, "wb", 0) as other:
+        stream, end = await engine.reader(mine)
+        other.write(b"a line\nmore")
+        assert await stream.readline() == b"a line\n"
+        assert len(engine._files(loop)) > before
+        end()
+        assert len(engine._files(loop)) == before
+
+
+async def test_a_file_is_read_as_a_stream():
+    with open(__file__, "rb") as file:
+        stream, end = await engine.reader(file)
+        assert (await stream.readline()).startswith(b'"""')
+        place = file.tell()
+        assert len(await stream.read(5)) == 5 and file.tell() == place + 5
+        end()
+        assert not file.closed
+
+
 async def test_what_waits_for_a_stream_is_called_once():
     mine, other = socket.socketpair()
     calls = []

@@ -1623,6 +1623,29 @@ def test_an_interrupted_run_waits_for_its_processes_but_half_a_second_at_most():
     is_well()
 
 
+def test_an_interrupt_that_the_watchdogs_thread_gets_is_noted_and_it_goes_on():
+    came = []
+    asks = get_ident()
+    old = kept.sleep_ms
+
+    def sleep_ms(ms):
+        if ms > 100 and not came and get_ident() != asks:
+            came.append(ms)
+            raise KeyboardInterrupt
+        old(ms)
+
+    ch = Channel("c")
+    with replaced(kept, "sleep_ms", sleep_ms):
+        t, result = starts(run, reads(ch.read))
+        end = clock.ticks_ms() + 30000
+        while not kept.interrupted and clock.ticks_diff(end, clock.ticks_ms()) > 0:
+            old(1)  # not by uthreading: that would raise it
+        noted, kept.interrupted = kept.interrupted, False
+        ch.write("a value")
+        t.join()
+    assert noted and len(came) == 1 and result == ["a value"]
+
+
 def test_an_interrupt_poisons_what_processes_that_compute_were_given():
     given, named, own_affair = Channel("given"), Channel("named"), Channel("its own affair")
     gate = uthreading.Event()
