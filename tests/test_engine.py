@@ -169,6 +169,25 @@ async def test_what_is_paired_without_a_wake_has_its_order_between_the_wakes():
             await settle()
 
 
+async def test_however_many_are_paired_between_two_wakes_each_has_its_order():
+    for kind in KINDS:
+        for n in (14, 15, 16, 17, 31, 32, 33, 100):
+            places = [Place(i) for i in range(3)]
+            for p in places:
+                await waiting(kind, p)
+            paired = []
+            for p in places:
+                paired.append([engine.order() for _ in range(n)])
+                p.wake()
+            orders = []
+            for i in range(3):
+                orders.extend(paired[i])
+                orders.append(engine.order_of(places[i]))
+            assert orders == sorted(orders)
+            assert len(set(orders)) == 3 * (n + 1)
+            await settle()
+
+
 async def test_the_order_stays_when_a_running_task_is_to_be_cancelled():
     places = [Place(i) for i in range(6)]
     for p in places:

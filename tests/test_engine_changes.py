@@ -949,6 +949,26 @@ async def test_an_answer_that_came_before_the_loop_listened_no_more_counts():
     assert answers == ["an answer"]
 
 
+async def test_where_there_is_no_memory_for_another_order_the_last_one_serves_again():
+    on_micropython()
+
+    def no_memory(parked):
+        raise MemoryError
+
+    p = Place()
+    await waiting(Outcome, p)
+    p.wake()
+    usual = engine.names["wake"]
+    engine.names["wake"] = no_memory
+    try:
+        orders = [engine.order() for _ in range(40)]
+    finally:
+        engine.names["wake"] = usual
+    assert orders == sorted(orders) and orders[-1] == orders[-2]
+    assert engine.order_of(p) < orders[0] and engine.order() > orders[-1]
+    await settle()
+
+
 async def test_nobody_listens_where_asyncio_has_no_flag_for_threads():
     on_micropython()
     engine.unlisten()

@@ -709,6 +709,26 @@ def test_the_runner_of_older_pythons_ends_all_tasks_and_its_loop():
         asyncio.get_event_loop()  # there is none now
 
 
+def test_of_two_threads_that_begin_a_run_at_the_same_moment_one_is_refused():
+    refused = []
+
+    def begins():
+        try:
+            engine.claim()
+        except RuntimeError as er:
+            refused.append(str(er))
+
+    engine.claim()
+    try:
+        t = threading.Thread(target=begins)
+        t.start()
+        t.join()
+        engine.claim()  # the same thread may: an interrupt may have come before it released
+    finally:
+        engine.release()
+    assert refused == ["an event loop runs already: await the process"]
+
+
 # Who waits without a task
 
 

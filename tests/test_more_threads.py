@@ -1623,6 +1623,22 @@ def test_an_interrupted_run_waits_for_its_processes_but_half_a_second_at_most():
     is_well()
 
 
+def test_an_interrupt_while_a_run_ends_leaves_nothing_of_it():
+    usual = WATCH._failed_within
+    came = []
+
+    def failed_within(group):
+        if not came:
+            came.append(group)
+            raise KeyboardInterrupt
+        return usual(group)
+
+    with replaced(WATCH, "_failed_within", failed_within):
+        raises(KeyboardInterrupt, run, returns(1))
+    assert came and came[0].within is not came[0]
+    assert came[0] not in WATCH._runs and run(returns(2)) == 2
+
+
 def test_an_interrupt_that_the_watchdogs_thread_gets_is_noted_and_it_goes_on():
     came = []
     asks = get_ident()

@@ -49,7 +49,8 @@ _COROUTINES = [
     (_RULES, "micropython", "uapycsp"),
     ("tests/test_ufuture*.py tests/test_engine.py tests/test_engine_changes.py"
      " tests/test_engine_loops.py tests/test_contract.py tests/test_heap.py"
-     " tests/test_*_coroutines.py tests/test_small_heap.py", "micropython", None),
+     " tests/test_*_coroutines.py tests/test_small_heap.py tests/test_half_changed.py",
+     "micropython", None),
 ]
 _THREADS = [
     (_RULES, "micropython", "upycsp"), (_RULES, "micropython", "aio"),
