@@ -19,6 +19,7 @@ from rules_support import (
     par,
     posted,
     raises,
+    settle,
     skip,
     sleep_ms,
     take,
@@ -1120,6 +1121,23 @@ async def test_write_guards_that_have_all_happened_stand_and_the_cancellation_co
             assert await p.ended() == [[0, 0, 0], "cancelled"]
             await join_all(handles)
             assert idle(*channels)
+
+
+@csp.process
+async def returns(v):
+    return v
+
+
+async def test_a_process_beside_a_write_guard_is_no_write_though_its_value_is_that_of_one():
+    for kind in KINDS:
+        ch = csp.Channel("c")
+        p = Party(kind, lambda: csp.Parallel(returns(0), ch.write.alt_pending_write("v")))
+        await until(lambda: ch.queue_len() == 1)
+        await settle()
+        assert await ch.read() == "v"
+        p.cancel()
+        assert await p.ended() == ["cancelled"]
+        assert idle(ch)
 
 
 async def test_a_write_guard_that_has_waited_in_a_cancelled_parallel_is_used_again():
