@@ -18,10 +18,14 @@ from upycsp.wait import lock, own
 
 
 class interrupted:
-    """In this block the calling thread's first wait is interrupted, after meanwhile()."""
+    """In this block the calling thread's first wait is interrupted, after meanwhile().
 
-    def __init__(self, meanwhile=None):
+    error: a class, of what a signal's handler raises.
+    """
+
+    def __init__(self, meanwhile=None, error=KeyboardInterrupt):
         self.meanwhile = meanwhile
+        self.error = error
         self.came = False
         with lock:
             self.me = own()
@@ -36,11 +40,11 @@ class interrupted:
         self.came = True
         if self.meanwhile is not None:
             self.meanwhile()
-        raise KeyboardInterrupt
+        raise self.error
 
     def __exit__(self, kind, error, traceback):
         self.me.wait = self.wait
-        assert kind is KeyboardInterrupt and self.came
+        assert kind is self.error and self.came
         return True
 
 

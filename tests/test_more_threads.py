@@ -1623,6 +1623,26 @@ def test_an_interrupted_run_waits_for_its_processes_but_half_a_second_at_most():
     is_well()
 
 
+class Late(Exception):
+    pass
+
+
+def test_what_a_signals_handler_raises_ends_the_processes_of_a_run():
+    for error in (Late, SystemExit):
+        ch = Channel("c")
+        with interrupted(lambda: until(lambda: ch.queue_len() == 1), error):
+            run(reads(ch.read))
+        until(PROCESS._alive.is_empty)
+        assert ch.poisoned
+
+
+def test_an_interrupt_that_another_thread_got_in_an_earlier_run_is_forgotten():
+    assert get_ident() == kept.main_ident
+    kept.interrupted = True
+    run(returns(1))
+    assert not kept.interrupted
+
+
 def test_an_interrupt_while_a_run_ends_leaves_nothing_of_it():
     usual = WATCH._failed_within
     came = []
