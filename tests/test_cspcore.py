@@ -23,6 +23,7 @@ from cspcore.choice import Choice, End, WriteGuard
 from cspcore.errors import PoisonException
 from cspcore.isr import Ring
 from cspcore.names import is_operation, is_read
+from cspcore.older import looping, next_of
 from cspcore.process import BaseProcess, Failures, maker
 from cspcore.process import Ring as Processes
 from cspcore.timers import LONGEST_MS, Beat
@@ -1031,6 +1032,23 @@ def test_only_cpython_closes_a_coroutine_that_will_never_be_started():
     p._f = Coroutine()
     p.forgo(KeyError("why"))
     assert p._f.closed == (sys.implementation.name == "cpython")  # which would warn of it
+
+
+def test_before_micropython_1_21_an_end_is_its_own_loop_which_ends_by_poison():
+    class End:
+        def __call__(self):
+            yield "waits"
+            raise PoisonException
+
+    end = End()
+    assert looping(end) is end
+    step = next_of(end)(end)
+    assert next(step) == "waits"
+    try:
+        next(step)
+    except StopAsyncIteration:
+        return
+    assert False, "the loop goes on"
 
 
 def test_a_process_function_keeps_its_docstring_where_functions_have_one():
