@@ -185,6 +185,32 @@ def test_no_thread_of_a_process_finds_a_name_of_upycsp_that_is_not_loaded(tmp_pa
     assert (status, output) == (0, "0\n[[], [], []]\n"), output + errors
 
 
+_AFTER_THREADS = """
+import sys
+sys.path.insert(0, {root!r})
+from upycsp import process, run
+
+@process
+def starts():
+    pass
+
+run(starts(), starts())
+import upycsp.aio
+from upycsp import plugnplay
+late = ["upycsp.aio_counted", "upycsp.aio_extended", "upycsp.aio_closing"]
+if sys.implementation.name != "cpython":  # where threads may load modules
+    late += ["cspcore.plugs_wide", "cspcore.plugs_numbers"]
+print([name for name in late if name not in sys.modules])
+"""
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_what_is_imported_after_the_first_threads_loads_all_of_it_at_once(tmp_path, port):
+    script = tmp_path / "after_threads.py"
+    script.write_text(_AFTER_THREADS.format(root=str(ROOT)))
+    assert run(port, str(script)) == (0, "[]\n", "")
+
+
 # What several threads need first, and all at once, in a heap in which nothing is loaded early.
 _AT_ONCE = {
     "a guard of upycsp.aio": """

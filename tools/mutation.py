@@ -86,8 +86,10 @@ _THREAD_SCHEDULES = (
     " two_writers parallel_meets_select select_meets_select spawn_that_fails timer_and_cancel", 20)
 _OLD = (_PYTEST + "tests/test_engine_old.py", 60)
 _TASK_SCHEDULES = (_PYTEST + "tests/schedules/test_schedules_tasks_micro.py", 30)
+_IMPORTS = (_PYTEST + "tests/test_late_import.py", 20)
 LAST = [
     ("cspcore/*.py", [_MEMORY, _THREAD_SCHEDULES]),
+    ("upycsp/wait.py", [_MEMORY, _THREAD_SCHEDULES, _IMPORTS]),
     ("upycsp/*.py", [_MEMORY, _THREAD_SCHEDULES]),
     ("uapycsp/*.py", [_MEMORY, _TASK_SCHEDULES]),
     ("ufuture/micro.py", [_OLD, _MEMORY, _TASK_SCHEDULES]),
