@@ -1123,6 +1123,33 @@ async def test_write_guards_that_have_all_happened_stand_and_the_cancellation_co
             assert idle(*channels)
 
 
+@csp.process(propagate=False)
+async def fails_after(cin, error):
+    await cin()
+    raise error
+
+
+async def test_of_failures_before_a_cancellation_the_first_is_raised_however_deep_it_was():
+    for deep_first in (False, True):
+        a, b, never = csp.Channel("a"), csp.Channel("b"), csp.Channel("never")
+        flat, deep = ValueError("flat"), KeyError("deep")
+        inner = csp.Parallel(fails_after(b.read, deep), take(never.read))
+        t = asyncio.get_event_loop().create_task(together(fails_after(a.read, flat), inner))
+        await until(lambda: [ch.queue_len() for ch in (a, b, never)] == [1, 1, 1])
+        for ch in (b, a) if deep_first else (a, b):
+            await ch.write(1)
+            await settle()
+        t.cancel()
+        with raises(ValueError, KeyError) as e:
+            await t
+        assert e.value is (deep if deep_first else flat)
+        assert idle(a, b, never)
+
+
+async def together(*members):
+    return await csp.Parallel(*members)
+
+
 @csp.process
 async def returns(v):
     return v
