@@ -601,6 +601,24 @@ def test_an_interrupt_of_what_listens_ends_the_others_like_any_interrupt():
         run(Channel("dead").read())
 
 
+def test_what_a_task_of_an_earlier_run_waits_for_hides_no_deadlock():
+    alts = []
+
+    @process
+    async def is_left_behind():
+        alts.append(Alternative(Guard(), Channel("never").read))
+        tasks.append(asyncio.get_event_loop().create_task(alts[0].select()))
+        await until(lambda: alts[0].waits)
+        raise KeyboardInterrupt
+
+    tasks = []
+    with raises(KeyboardInterrupt):
+        run(is_left_behind())
+    assert alts[0].waits == MICROPYTHON  # where a loop leaves its tasks as they are
+    with raises(DeadlockError):
+        run(Channel("dead").read())
+
+
 async def test_who_listens_twice_in_a_loop_listens_with_one_flag():
     flag = engine.listen()
     try:
