@@ -168,8 +168,8 @@ class Calls(BaseChannel):
     def end_writing(self):
         return self.end_all()  # nobody wants an answer any more
 
-    # What users see. A library adds: write_end and read_end, which make ends for any kind of
-    # channel; wake(party); atomically(f, *args), which calls f under its lock; nothing, what
+    # What users see. A library adds: serves; write_end and read_end, which make ends for any kind
+    # of channel; wake(party); atomically(f, *args), which calls f under its lock; nothing, what
     # `poison` returns; and the classes of its two ends.
 
     def make_ends(self):

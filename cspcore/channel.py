@@ -200,6 +200,7 @@ class BaseChannel:
     plain = False  # whether it can be read without `take` while a plain write waits
     _life = None  # what cspcore.life keeps of some
     isr = 0  # how many values of interrupts it holds; if any, who writes drains them: upycsp.isr
+    serves = None  # who can wait here: "tasks" or "threads"
 
     def __init__(self, name="", external=False):
         self.name = name

@@ -91,6 +91,12 @@ def home_of(guard):
     return ch.home if hasattr(ch, "home") else ch
 
 
+def refuse_other(channel, users):
+    """TypeError for a channel of the other library, where nobody would be woken."""
+    if channel.serves != users:
+        raise TypeError("%s can't use an end for %s" % (users, channel.serves))
+
+
 class End:
     """One end of a channel."""
 
@@ -125,6 +131,8 @@ class Choice:
     `_own` counts the guards that are no channel operations; or 1: see cspcore.masked.
     """
 
+    serves = None  # as a channel's
+
     def __init__(self, *guards):
         if not guards:
             raise ValueError("an alternative needs at least one guard")
@@ -152,6 +160,7 @@ class Choice:
         self.waits = False
 
     def _offer(self, channel, op, index):
+        refuse_other(channel, self.serves)
         offer = Offer(channel, op, self)
         offer.index = index
         return offer

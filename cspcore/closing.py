@@ -8,7 +8,7 @@ chosen like any read, and what waits on it alone is found by the report of deadl
 
 from cspcore.buffered import OPEN
 from cspcore.channel import DEAD, WRITE, BaseChannel, in_order
-from cspcore.choice import End, title
+from cspcore.choice import End, refuse_other, title
 from cspcore.life import Life
 
 
@@ -19,6 +19,7 @@ class Watch(BaseChannel):
 
     def __init__(self, channel):
         BaseChannel.__init__(self, "the end of " + title(channel), channel.external)
+        self.serves = channel.serves
         if channel._readers is DEAD:
             self._writers = OPEN
 
@@ -56,15 +57,16 @@ class Watch(BaseChannel):
         pass
 
 
-def watch(cout):
-    """The Watch of a write end's channel. Under the library's lock."""
-    return watch_of(cout.channel() if isinstance(cout, End) and cout.op == WRITE else None)
+def watch(cout, users):
+    """The Watch of a write end's channel, which serves users. Under the library's lock."""
+    return watch_of(cout.channel() if isinstance(cout, End) and cout.op == WRITE else None, users)
 
 
-def watch_of(ch):
+def watch_of(ch, users):
     """The Watch of a channel. Under the library's lock."""
     if not hasattr(ch, "_life") or hasattr(ch, "words"):
         raise TypeError("a write end of a channel is expected")
+    refuse_other(ch, users)
     life = ch._life
     if life is None:
         life = ch._life = Life()

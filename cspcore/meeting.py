@@ -228,8 +228,9 @@ class Seat(Gathering):
         return self.table.end()
 
 
-# What users see. A library adds: write_end, an end for any kind of channel; wake(party);
-# atomically(f, *args), which calls f under its lock; nothing, what its `poison` returns.
+# What users see. A library adds: serves, as a channel's; write_end, an end for any kind of
+# channel; wake(party); atomically(f, *args), which calls f under its lock; nothing, what its
+# `poison` returns.
 
 
 class _Front(End):
@@ -299,6 +300,7 @@ class AltingBarrier(_Front, WriteGuard):
             raise TypeError("ends of an alting barrier are made by create")
         _Front.__init__(self, seat)
         self.channel = seat  # as a guard's
+        seat.serves = self.serves
 
     @classmethod
     def create(cls, n, name="", external=False):

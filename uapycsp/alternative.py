@@ -19,17 +19,16 @@ _ALWAYS = (Skip, Timer)  # made once: there may be no memory for it
 class Alternative(Composed, engine.Parked, Choice):
     """A choice among guards: read ends, alt_pending_write, Timer, Skip, users' own."""
 
+    serves = "tasks"
+
     def __init__(self, *guards):
         Choice.__init__(self, *guards)
         # What to do before a selection: 1 for a guard of a user's, who may call schedule from
         # another thread; 2 for a turn.
         self._asks = 0
         for g, o in zip(guards, self._offers):
-            if o is None:
-                if not isinstance(g, _ALWAYS):
-                    self._asks = 1
-            elif o.channel.external:
-                self.refuse_threads(o.channel)
+            if o is None and not isinstance(g, _ALWAYS):
+                self._asks = 1
         self._limit = None  # None or (ms, guard): the Timer that is due first
         self._busy = False
         self.next = None

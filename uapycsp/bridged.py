@@ -410,7 +410,7 @@ class WriteEnd(_TaskEnd):
         from cspcore.closing import watch_of
 
         with lock:
-            return ClosedEnd(watch_of(self._channel), self._channel)
+            return ClosedEnd(watch_of(self._channel, "threads"), self._channel)
 
     def poison(self, strength=None):
         """Poison the channel at once; what is buffered can still be read."""

@@ -193,6 +193,8 @@ class WriteEnd(End):
 class Ends:
     # What Channel and BufferedChannel share.
 
+    serves = "tasks"
+
     def __getattr__(self, name):
         # The ends are made when they are first asked for.
         if name == "read":

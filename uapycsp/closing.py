@@ -2,7 +2,6 @@
 
 from cspcore.closing import watch
 from uapycsp.buffered import AnyReadEnd
-from uapycsp.wait import Composed
 
 
 def Closed(cout):
@@ -11,8 +10,6 @@ def Closed(cout):
     It may also be read, `await Closed(cout)()`, which waits for that. TypeError for what is no
     write end of a channel.
     """
-    if not hasattr(cout, "bridge"):
-        Composed.refuse_threads(cout._channel if hasattr(cout, "_channel") else None)
-    elif hasattr(cout, "closed"):
+    if hasattr(cout, "bridge") and hasattr(cout, "closed"):
         return cout.closed()
-    return AnyReadEnd(watch(cout))
+    return AnyReadEnd(watch(cout, "tasks"))

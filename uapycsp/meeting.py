@@ -19,6 +19,7 @@ from uapycsp.wait import NOTHING
 
 class _Here:
     # What cspcore's classes need of this library.
+    serves = "tasks"
     read_end = AnyReadEnd
     write_end = AnyWriteEnd
     nothing = NOTHING

@@ -15,7 +15,7 @@ import sys
 from ufuture.loop import cancel, engine, note_older
 from cspcore.channel import POISON, READ, TAKEN, WRITE, const, forget
 from cspcore.channel import Offer as BaseOffer
-from cspcore.choice import WRITES, End, PendingWrite, WriteGuard
+from cspcore.choice import WRITES, End, PendingWrite, WriteGuard, refuse_other
 from cspcore.errors import DeadlockError, PoisonException
 from cspcore.group import Group
 from cspcore.names import is_operation
@@ -253,10 +253,10 @@ class Parallel(Composed, engine.Parked, Group, Composite):
 
     def _member(self, m, members):
         if isinstance(m, WRITES):
-            self.refuse_threads(m.channel)
+            refuse_other(m.channel, "tasks")
             return m
         if isinstance(m, End) and m.op == READ:
-            self.refuse_threads(m._channel)
+            refuse_other(m._channel, "tasks")
             return m
         plain = is_operation(m)
         if plain or is_operation(m, "'bridge_"):
@@ -450,8 +450,6 @@ class Parallel(Composed, engine.Parked, Group, Composite):
         # One could not be started: operations that wait do so no more.
         for m in self.members:
             if isinstance(m, Operation):
-                if m.channel is None:
-                    m.value = POISON  # if it has not begun, nothing of it is given back
                 m = m.offer
             if isinstance(m, BaseOffer) and m.alt is self:
                 if m.is_queued():

@@ -112,12 +112,6 @@ class Composed:
             """CPython's engine asks it of what any task waits on: whether others may end that."""
             return sys.modules["uapycsp.watch"].may_go_on(self)
 
-    @staticmethod
-    def refuse_threads(channel):
-        """TypeError for a bridge: ends of one that get so far are those for threads."""
-        if hasattr(channel, "threads"):
-            raise TypeError("a task uses the ends for tasks")
-
 
 class Offer(Waiting, engine.Parked, BaseOffer):
     """What an operation waits on whose task has no offer of its own, as a Process is one."""

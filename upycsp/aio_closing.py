@@ -8,4 +8,4 @@ from upycsp.wait import lock
 def Closed(cout):
     """As upycsp's; its read is awaited."""
     with lock:
-        return AnyReadEnd(watch(cout))
+        return AnyReadEnd(watch(cout, "threads"))

@@ -23,6 +23,8 @@ class _Poison:
 class Alternative(Choice):
     """A choice among guards: read ends, alt_pending_write, Timer, Skip, users' own."""
 
+    serves = "threads"
+
     def __init__(self, *guards):
         Choice.__init__(self, *guards)
         self._limit = None  # None or (ms, guard): the Timer that is due first

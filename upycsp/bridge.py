@@ -16,7 +16,7 @@ from upycsp import process as _load  # noqa: F401
 from cspcore.channel import READ, WAITING
 from cspcore.choice import WriteGuard
 from uapycsp import bridged
-from uapycsp.bridged import NOTHING, bell, engine, is_here
+from uapycsp.bridged import NOTHING, bell, is_here
 from upycsp.buffered import AnyWriteEnd, BufferedChannel
 from upycsp.isr import InterruptChannel, fed
 
@@ -79,7 +79,9 @@ class Bridge(InterruptChannel):
 
     def post(self, offer):
         if offer.alt is not bell:
-            self._check_thread(offer)
+            if is_here():
+                offer.value = WAITING
+                raise RuntimeError("the loop would wait: use the ends for tasks")
             InterruptChannel.post(self, offer)
             return
         BufferedChannel.post(self, offer)
@@ -87,15 +89,6 @@ class Bridge(InterruptChannel):
             fed.add(self)
             if self.has_isr():
                 self.drain()
-
-    def _check_thread(self, offer):
-        alt = offer.alt
-        if isinstance(alt, engine.Parked):
-            offer.value = WAITING
-            raise TypeError("a task uses the ends for tasks")
-        if is_here():
-            offer.value = WAITING
-            raise RuntimeError("the loop would wait: use the ends for tasks")
 
     def _refresh(self):
         r = self._readers

@@ -181,6 +181,7 @@ class WriteEnd(End):
 class Ends:
     # What Channel and BufferedChannel share.
 
+    serves = "threads"
     _counted_ends = "upycsp.counted"
 
     def _make_ends(self, immunity):

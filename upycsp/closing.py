@@ -12,4 +12,4 @@ def Closed(cout):
     of a channel.
     """
     with lock:
-        return AnyReadEnd(watch(cout))
+        return AnyReadEnd(watch(cout, "threads"))

@@ -22,6 +22,7 @@ from upycsp.wait import lock
 
 class Here:
     # What cspcore's classes need of this library.
+    serves = "threads"
     read_end = AnyReadEnd
     write_end = AnyWriteEnd
     nothing = None

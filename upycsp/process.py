@@ -16,7 +16,7 @@ from _thread import get_ident
 from uthreading import kept
 from uthreading.report import excepthook, report
 from cspcore.channel import POISON, READ, WAITING, Offer, const
-from cspcore.choice import End, WriteGuard, home_of
+from cspcore.choice import End, WriteGuard, home_of, refuse_other
 from cspcore.errors import PoisonException
 from cspcore.group import Group
 from cspcore.process import (
@@ -296,11 +296,6 @@ def as_process(x, more=""):
     raise TypeError("a process is expected: a call of a @process function" + more)
 
 
-def is_guard(x):
-    """Whether x is a channel guard."""
-    return isinstance(x, End) and x.op == READ or isinstance(x, WriteGuard)
-
-
 class Parallel(Group, Runnable):
     """Processes and channel guards that run together; `run()` waits for all, `retval` is the list.
 
@@ -321,12 +316,16 @@ class Parallel(Group, Runnable):
 
     def _convert(self):
         self.left = _MIXED
-        self.members = members = list(self.members)
-        i = 0
-        for m in members:
-            if not isinstance(m, Process) and not is_guard(m):
-                members[i] = self._as_process(m)
-            i += 1
+        self.members = [m if isinstance(m, Process) else self._member(m) for m in self.members]
+
+    def _member(self, m):
+        if isinstance(m, WriteGuard):
+            refuse_other(home_of(m), "threads")
+        elif isinstance(m, End) and m.op == READ:
+            refuse_other(m._channel, "threads")
+        else:
+            m = self._as_process(m)
+        return m
 
     def parts(self):
         return self.members if self.left <= _GUARDS else None

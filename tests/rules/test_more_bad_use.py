@@ -5,6 +5,7 @@ import csp
 from rules_support import (
     AWAITABLE,
     LIB,
+    THREADS,
     Log,
     give,
     idle,
@@ -81,6 +82,7 @@ async def test_a_parallel_or_sequence_is_started_once():
         csp.Parallel(ch.write.alt_pending_write(1)),
         csp.Sequence(returns(1)),
         csp.Sequence(returns(1), returns(2)),
+        csp.Sequence(),
     ):
         with raises(RuntimeError) as e:
             await start_twice(composite)
@@ -285,3 +287,44 @@ async def test_a_user_s_guard_without_methods_of_its_own_is_never_ready():
     await ch.write(1)
     assert await join(h) == 1
     assert idle(ch)
+
+
+def other_library(module):
+    name = "uapycsp" if THREADS else "upycsp"
+    return __import__(name + "." + module, None, None, ("*",))
+
+
+async def test_what_belongs_to_the_other_library_is_no_guard_and_no_member():
+    # Nobody would be woken there.
+    meeting = other_library("meeting")
+    ch = other_library("channel").Channel("c")
+    buffered = other_library("buffered").BufferedChannel("b", capacity=1)
+    calls = meeting.CallChannel("calls")
+    guards = [
+        ch.read,
+        ch.write.alt_pending_write(1),
+        buffered.read,
+        buffered.write.alt_pending_write(1),
+        ch.reader(),
+        ch.writer().alt_pending_write(1),
+        meeting.AltingBarrier.create(1)[0],
+        calls.serve,
+        other_library("closing").Closed(ch.write),
+    ]
+    mine = csp.Channel("mine")
+    for g in guards:
+        for use in csp.Alternative, csp.Parallel:
+            for args in ((g,), (mine.read, g), (returns(1), g)):
+                with raises(TypeError) as e:
+                    use(*args)
+                assert sentence(e.value)
+    for cout in ch.write, buffered.write, ch.writer():
+        with raises(TypeError) as e:
+            csp.Closed(cout)
+        assert sentence(e.value)
+    with raises(TypeError) as e:
+        csp.Alternative(mine.read, ch.read)
+    users = ("threads", "tasks") if THREADS else ("tasks", "threads")
+    assert str(e.value) == "%s can't use an end for %s" % users
+    assert idle(mine) and idle(ch) and idle(buffered)
+    assert calls.queue_len() == 0
