@@ -266,12 +266,16 @@ class Failures:
             h = h.later
         if not n:
             return False
+        self.add(handle)
+        return True
+
+    def add(self, handle):
+        """One that is in no other list."""
         if self.first is None:
             self.first = handle
         else:
             self._last.later = handle
         self._last = handle
-        return True
 
     def forget(self, handle):
         """Somebody has asked now, whether or not it is noted here."""

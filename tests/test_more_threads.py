@@ -235,6 +235,29 @@ def test_a_process_whose_thread_has_no_memory_to_begin_ends_once():
     assert parallel.left == 0
 
 
+def test_a_thread_that_begins_though_its_start_has_failed_does_nothing():
+    told = []
+    late = []
+
+    def refuses(fn, after):
+        late.append((fn, after))
+        raise RuntimeError("interrupted")
+
+    with replaced(uthreading, "excepthook", lambda args: told.append(args.exc_type)):
+        with replaced(kept, "start", refuses):
+            raises(RuntimeError, run, tells(told))
+        kept.start(*late[0])
+        until(lambda: kept.counts()[1] == 0)
+        kept.start(lambda: None)  # it begins when the other has told its end
+        until(lambda: kept.counts()[1] == 0)
+    assert told == []
+
+
+@process
+def tells(log):
+    log.append("ran")
+
+
 def test_a_process_whose_ends_can_not_be_poisoned_has_failed_as_it_did():
     told = []
     p = fails()
@@ -986,6 +1009,64 @@ def test_what_is_told_to_the_excepthook_may_use_channels():
         Spawn(fails())
         until(lambda: ch.queue_len() == 1)
     assert ch.read() is Oops
+
+
+def test_while_an_excepthook_runs_it_may_bring_what_others_wait_for():
+    def spawns():  # in a thread that the watchdog does not ask
+        until(lambda: ch.queue_len() == 1 and WATCH._all_wait())
+        with starting(nth, RuntimeError("no thread")):
+            Spawn(fails())
+            until(lambda: told)
+
+    def writes(args):
+        WATCH._look()
+        ch.write(args.exc_type)
+        told.append(1)
+
+    for nth in 1000, 2:  # a thread of its own to tell in, or none
+        ch = Channel("errors")
+        told = []
+        with replaced(uthreading, "excepthook", writes):
+            start_new_thread(spawns, ())
+            assert run(reads_from(ch.read)) is Oops
+            until(lambda: told)
+    until(all_have_ended)
+
+
+def test_an_excepthook_that_waits_on_a_channel_hides_no_deadlock():
+    ch, other = Channel("errors"), Channel("other")
+    with replaced(uthreading, "excepthook", lambda args: ch.write(args.exc_type)):
+        Spawn(fails())
+        until(lambda: ch.queue_len() == 1)
+        raises(upycsp.DeadlockError, lambda: run(reads_from(other.read)))
+    assert ch.read() is Oops
+    until(all_have_ended)
+
+
+def test_a_failure_that_a_guard_has_told_is_told_by_nobody_else():
+    def chooses(h):
+        return upycsp.Alternative(upycsp.guards.Ended(h)).select()
+
+    gate, other = Channel("gate"), Channel("other")
+    h = Spawn(fails_after(gate.read))
+    t = uthreading.Thread(target=raises, args=(Oops, chooses, h))
+    t.start()
+    until(lambda: h._waiting is not None)
+    gate.write(1)
+    t.join()
+    until(all_have_ended)
+    raises(upycsp.DeadlockError, lambda: run(reads_from(other.read)))
+
+
+@process
+def reads_from(cin):
+    return cin()
+
+
+@process
+def fails_after(cin):
+    cin()
+    raise Oops
 
 
 def test_an_excepthook_that_waits_keeps_no_thread_from_others():

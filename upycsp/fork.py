@@ -19,6 +19,7 @@ def _in_child():
             del offers[ident]
     _process._alive.clear()
     _process._runs.clear()
+    _process._telling.clear()
     watch = sys.modules.get("upycsp.watch")
     if watch is not None:
         watch._watches = False

@@ -13,8 +13,10 @@ import sys
 from cspcore.choice import Guard
 from cspcore.ended import without
 from upycsp import Spawn
+from upycsp.wait import lock
 
-_failures = sys.modules["upycsp.process"]._failures
+_process = sys.modules["upycsp.process"]  # the package has a function of this name
+_failures = _process._failures
 
 
 class Ended(Guard):
@@ -59,4 +61,6 @@ class Ended(Guard):
         """The process has ended. Not under lock."""
         alt = self._alt
         if alt is not None and alt.schedule(self):
-            self._handle._untold = False
+            with lock:
+                self._handle._untold = False
+                _process._telling.forget(self._handle)

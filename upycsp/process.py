@@ -44,10 +44,11 @@ len = len
 list = list
 
 # Guarded by lock: the processes that have a thread, the runs that have not returned, the Spawns
-# whose process has failed and that nobody joined.
+# whose process has failed and that nobody joined, and those whose failure is being told.
 _alive = Ring()
 _runs = []
 _failures = Failures()
+_telling = Failures()
 _loaded = False  # whether all of upycsp is
 # To raise an exception adds to its traceback. Where there is no GIL the interpreter dies of two
 # threads that do so with the same one.
@@ -640,7 +641,8 @@ class Spawn:
         self._short = False
         self.later = None  # of the handles whose process has failed: the next one
         self.within = None  # as a Parallel's, until nobody need know
-        self._untold = False  # it has failed, and no run goes on that would raise it
+        # It has failed, and no run goes on that would raise it: True, or the thread that tells it.
+        self._untold = False
         self._given = False  # somebody has got the exception itself
         self._process = p = self._as_process(p)
         with lock:
@@ -708,12 +710,22 @@ class Spawn:
             if isinstance(self.within, Parallel) and _failures.note(self):
                 return chain
             self._untold = True
+            _telling.add(self)
         self.within = None
         return chain
 
     def tell(self):
         """Not under lock, for what is told may use channels."""
-        report(self.asked(), None)
+        try:
+            with lock:
+                self._untold = get_ident()
+        except MemoryError:  # it counts as a thread that runs
+            pass
+        try:
+            report(self.asked(), None)
+        finally:
+            with lock:
+                _telling.forget(self)
 
     def _interrupted(self, me):
         with lock:

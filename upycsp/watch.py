@@ -16,6 +16,7 @@ from upycsp.wait import lock, offers, wake_chain
 _process = sys.modules["upycsp.process"]  # the package has a function of this name
 _alive = _process._alive
 _failures = _process._failures
+_telling = _process._telling
 _runs = _process._runs
 Parallel = _process.Parallel
 
@@ -351,7 +352,12 @@ def _posted(on):
 
 
 def _threads_run():
-    # Whether a thread that is no process runs outside of our operations.
+    # Whether a thread that is no process runs outside of our operations, or is to do so soon.
+    h = _telling.first
+    while h is not None:
+        if h._untold is True or _count_offers(offers.get(h._untold)) is None:
+            return True
+        h = h.later
     if _count_offers(offers.get(kept.main_ident)) is None:
         return True
     with kept.lock:
