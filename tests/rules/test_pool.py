@@ -36,12 +36,14 @@ async def gives(cout, values):
     cout.poison()
 
 
-@csp.process
-async def takes_all(cin):
+async def values_of(cin):
     values = []
     async for v in cin:
         values.append(v)
     return values
+
+
+takes_all = csp.process(values_of)
 
 
 def double(v):
@@ -415,6 +417,41 @@ async def test_pmap_takes_any_iterable():
             yield i
 
     assert await pmap(double, numbers(), 3) == [2 * i for i in range(10)]
+
+
+async def test_the_function_may_be_an_end_of_a_channel():
+    ch = csp.BufferedChannel("ch")
+    assert await pmap(ch.write, [1, 2, 3], 2) == [0, 0, 0]
+    assert await through(Farm(ch.write, 2), [4, 5]) == [0, 0]  # its end is that of its arguments
+    got = await values_of(ch.read)
+    assert sorted(got[:3]) == [1, 2, 3] and sorted(got[3:]) == [4, 5]
+    ch = csp.BufferedChannel("connections")
+    await ch.write("a connection")
+    farm = Farm(lambda state, v: (state, v), 1, setup=ch.read)
+    assert await through(farm, [6, 7]) == [("a connection", 6), ("a connection", 7)]
+    calls = csp.meeting.CallChannel("calls")
+    h = csp.Spawn(serves(calls.serve, 3))
+    assert await pmap(calls.call, [8, 9, 10], 2) == [16, 18, 20]
+    await join(h)
+
+
+@csp.process
+async def serves(serve, n):
+    for _ in range(n):
+        await serve(double)
+
+
+async def test_the_values_may_come_from_a_channel_where_that_is_iterated_over():
+    ch = csp.BufferedChannel("ch")
+    for v in range(4):
+        await ch.write(v)
+    ch.close()
+    if AWAITABLE:
+        with raises(TypeError):
+            await pmap(double, ch.read, 2)
+    else:
+        assert await pmap(double, ch.read, 2) == [0, 2, 4, 6]
+        assert ch.poisoned
 
 
 async def test_pmap_works_on_so_many_values_at_once():
