@@ -110,8 +110,22 @@ else:
             task.data = parked
             parked.queued = True
 
+        def _line_up(self):
+            # What asyncio has pushed without a time comes behind what is ready already.
+            queue = core._task_queue
+            task = queue.peek()
+            while task is not None and task is not engine._driver and (
+                ticks_diff(task.ph_key, self._ticks) < -_AHEAD_MS // 2
+            ):
+                data = task.data
+                queue.pop()
+                queue.push(task, self._ticks)
+                task.data = data
+                task = queue.peek()
+
         def _wait_or_jump(self, ms):
             if ms <= 0:
+                self._line_up()
                 self._wait(ms)
                 return
             queue = core._task_queue

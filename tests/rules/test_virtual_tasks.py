@@ -54,6 +54,40 @@ def test_what_gives_way_without_end_gets_its_turn_and_time_stands_still():
     assert log.items() == [(0, "spun"), (0, "spun"), (1, "slept")]
 
 
+def test_tasks_that_wake_one_another_without_end_keep_no_process_from_running():
+    log = Log()
+
+    async def nothing():
+        pass
+
+    async def spins():
+        n = 0
+        while not log.items() and n < 2000:
+            await asyncio.create_task(nothing())
+            n += 1
+        return n
+
+    @csp.process
+    async def reads(cin):
+        for _ in range(100):
+            await cin()
+        log.add("read")
+
+    @csp.process
+    async def writes(cout):
+        for v in range(100):
+            await cout(v)
+
+    @csp.process
+    async def main():
+        c = csp.Channel("c")
+        task = asyncio.create_task(spins())
+        await csp.Parallel(reads(c.read), writes(c.write))
+        return await task
+
+    assert csp.run(main(), clock=VirtualClock()) < 2000
+
+
 def test_cancelled_sleeps_and_limits_take_no_time():
     clock = VirtualClock()
     c = csp.Channel("c")
