@@ -23,6 +23,7 @@ from ufuture_support import (
     waiting,
 )
 
+import uapycsp
 from ufuture.loop import engine
 from ufuture.virtual import VirtualClock
 
@@ -703,6 +704,7 @@ def test_the_runner_of_older_pythons_ends_all_tasks_and_its_loop():
         assert runner.run(returns(2)) == 2
         runner.run(settle())
     assert sorted(events) == ["ended", "executed", "generator ended"]
+    assert events.index("ended") < events.index("generator ended")  # a task may still use it
     assert loops == [runner.loop] and runner.loop.is_closed()
     assert tasks[0].cancelled()
     with raises(RuntimeError):
@@ -727,6 +729,125 @@ def test_of_two_threads_that_begin_a_run_at_the_same_moment_one_is_refused():
     finally:
         engine.release()
     assert refused == ["an event loop runs already: await the process"]
+
+
+def test_a_run_that_two_threads_begin_at_the_same_moment_is_one():
+    ends = []
+
+    def begins():
+        try:
+            ends.append(uapycsp.run(returns(1)))
+        except RuntimeError as er:
+            ends.append(str(er))
+
+    async def main():
+        t = threading.Thread(target=begins)
+        t.start()
+        t.join()
+        uapycsp.Spawn(dies())
+        await settle()
+
+    async def dies():
+        raise ValueError("of the first")
+
+    usual = engine.is_busy
+    engine.is_busy = lambda: False  # each asks before the other's loop runs
+    try:
+        with raises(ValueError):  # it still knows what it has to raise
+            uapycsp.run(main())
+    finally:
+        engine.is_busy = usual
+    assert ends == ["an event loop runs already: await the process"]
+
+
+class Untold:
+    """What a loop waits for, to who may not look."""
+
+    def __init__(self, selector):
+        self._selector = selector
+
+    def __getattr__(self, name):
+        return getattr(self._selector, name)
+
+
+class UntoldLoop(asyncio.SelectorEventLoop):
+    def __init__(self):
+        super().__init__()
+        self._selector = Untold(self._selector)
+
+
+def test_a_loop_that_does_not_tell_what_it_waits_for_may_bring_it_yet():
+    looks = []
+
+    def counted(loop):
+        looks.append(calls(loop))
+        return looks[-1]
+
+    async def main():
+        c = uapycsp.Channel("c")
+        read, write = os.pipe()
+
+        def arrives():
+            asyncio.get_running_loop().remove_reader(read)
+            uapycsp.Spawn(gives(c.write))
+
+        def writes():
+            for _ in range(20000):
+                if len(looks) > 3:
+                    break
+                time.sleep(0.001)
+            os.write(write, b"1")
+
+        asyncio.get_running_loop().add_reader(read, arrives)
+        t = threading.Thread(target=writes)
+        t.start()
+        try:
+            return await c.read()
+        finally:
+            t.join()
+            os.close(read)
+            os.close(write)
+
+    async def gives(cout):
+        await cout("arrived")
+
+    calls = engine._calls
+    usual = engine._new_loop, engine._WATCH_S
+    engine._new_loop, engine._WATCH_S, engine._calls = UntoldLoop, 0.01, counted
+    try:
+        assert uapycsp.run(main()) == "arrived"
+    finally:
+        engine._new_loop, engine._WATCH_S = usual
+        engine._calls = calls
+    assert all(looks)
+
+
+def test_the_loop_of_windows_tells_what_it_accepts():
+    loop = UntoldLoop()
+    try:
+        assert engine._calls(loop)
+        loop._accept_futures = {}
+        assert not engine._calls(loop)
+        loop._accept_futures[1] = "a future"
+        assert engine._calls(loop)
+    finally:
+        loop.close()
+
+
+async def test_a_wait_that_was_over_when_it_was_cancelled_gives_the_cancellation():
+    # Whatever becomes of its task, which from 3.13 on would go on after an `uncancel`.
+    for messages in ([], ["enough"]):
+        for over in (True, False):
+            p = Place()
+            wait = engine._Wait()
+            wait.parked = p
+            if over:
+                wait.set_result(None)
+            wait.cancel(*messages)
+            with raises(CancelledError) as e:
+                wait.result()
+            assert list(e.value.args) == messages
+            assert (wait.taken_back is not None) == over
 
 
 # Who waits without a task

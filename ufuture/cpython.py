@@ -664,6 +664,9 @@ def _calls(loop):
             return True
     if getattr(loop, "_signal_handlers", ()):
         return True
+    if not isinstance(getattr(loop, "_selector", None), selectors.BaseSelector):
+        # Windows' loop tells what it accepts; of others nobody knows what they wait for.
+        return bool(getattr(loop, "_accept_futures", True))
     files = _files(loop).values()
     return any(_acts(loop, h._callback) for key in files for h in key.data if h is not None)
 
