@@ -529,8 +529,8 @@ async def test_what_fails_in_the_loop_is_raised_by_the_thread_that_asked():
         for f in (fails, lambda: "well"):
             try:
                 answers.append(engine.ask(f))
-            except MemoryError as er:
-                answers.append(er)
+            except MemoryError:
+                answers.append("raised")
 
     engine.listen()
     try:
@@ -540,7 +540,7 @@ async def test_what_fails_in_the_loop_is_raised_by_the_thread_that_asked():
         t.join()
     finally:
         engine.unlisten()
-    assert isinstance(answers[0], MemoryError) and answers[1] == "well"
+    assert answers == ["raised", "well"]
 
 
 def test_a_thread_gets_an_answer_when_asyncio_itself_ran_the_loop_that_has_ended():

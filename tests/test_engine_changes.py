@@ -289,13 +289,17 @@ def test_what_asyncio_loads_late_is_found_where_modules_ask_no_getattr():
     class Module:
         there = 1
 
+    asked = []
+
     def late(name):
-        if name != "late":
+        # The first to ask is hasattr, which does not in Pycom's firmware.
+        asked.append(name)
+        if asked.count(name) < 2 or name != "late":
             raise AttributeError(name)
         return 2
 
     module = Module()
-    setattr(module, "__getattr__", late)  # an attribute like any other, as in Pycom's firmware
+    setattr(module, "__getattr__", late)
     asyncio, engine.asyncio = engine.asyncio, module
     try:
         assert [engine.of_asyncio(name) for name in ("there", "late", "none")] == [1, 2, None]
@@ -920,6 +924,38 @@ def threads():
     import uthreading
 
     return uthreading
+
+
+async def test_an_answer_that_the_loop_had_begun_when_it_listened_no_more_counts():
+    on_micropython()
+    uthreading = threads()
+    answers = []
+    looks = []
+    usual = engine._sleep_ms
+
+    def sleeps(ms):
+        looks.append(1)
+        usual(ms)
+
+    def f():
+        listener, engine._listener = engine._listener, None
+        n = len(looks)
+        while len(looks) < n + 3:
+            usual(1)
+        engine._listener = listener
+        return "an answer"
+
+    engine.listen()
+    engine._sleep_ms = sleeps
+    try:
+        t = uthreading.Thread(target=lambda: answers.append(engine.ask(f)))
+        t.start()
+        await until(lambda: answers)
+        t.join()
+    finally:
+        engine._sleep_ms = usual
+        engine.unlisten()
+    assert answers == ["an answer"]
 
 
 async def test_an_answer_that_came_before_the_loop_listened_no_more_counts():

@@ -410,6 +410,26 @@ async def test_a_parallel_that_is_cancelled_before_it_begins_poisons_its_members
     assert a.poisoned and b.poisoned and a.queue_len() == b.queue_len() == 0
 
 
+async def test_a_parallel_that_is_awaited_again_may_be_cancelled_before_it_says_so():
+    p = Parallel(reads(Channel("a").read))
+    p._args = None  # as when it has begun
+    sys.modules["uapycsp.wait"].Composed.unwaited = 64
+    h = Spawn(awaits(p))
+    Spawn(cancelling(h))
+    with raises(CancelledError):
+        await h
+
+
+@process
+async def awaits(p):
+    await p
+
+
+@process
+async def cancelling(h):
+    h.cancel()
+
+
 @process
 async def parallel_of(*members):
     await Parallel(*members)
