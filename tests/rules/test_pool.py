@@ -448,9 +448,9 @@ async def test_the_values_may_come_from_a_channel_where_that_is_iterated_over():
     ch.close()
     if AWAITABLE:
         with raises(TypeError):
-            await pmap(double, ch.read, 2)
+            await pmap(double, ch.read, 2)  # pyright: ignore
     else:
-        assert await pmap(double, ch.read, 2) == [0, 2, 4, 6]
+        assert await pmap(double, ch.read, 2) == [0, 2, 4, 6]  # pyright: ignore
         assert ch.poisoned
 
 
