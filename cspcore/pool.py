@@ -43,19 +43,15 @@ def _check_retries(n):
         raise ValueError("retries is not negative")
 
 
-async def call(function, *args):
-    return function(*args)
-
-
 async def call_any(function, *args):
-    """The same of a function that may be an async def."""
+    """The value of a function that may be an async def."""
     v = function(*args)
     if hasattr(v, "send") and hasattr(v, "throw"):
         v = await v
     return v
 
 
-# What follows is for a library whose operations are awaited; call: one of the two above.
+# What follows is for a library whose operations are awaited; call: call_any, or another such.
 
 
 def farms(csp, call):
