@@ -539,6 +539,23 @@ def test_poison_ends_an_alternative_with_both_guards_once():
                 assert is_poisoned(ch)
 
 
+# Whom a channel wakes
+
+
+def test_an_alternative_refuses_a_channel_that_wakes_others():
+    ch, other = channel(), channel()
+    other.serves = "threads"
+    for guard in ReadEnd(other), WriteGuard(other, 1):
+        try:
+            Alt(ReadEnd(ch), guard)
+        except TypeError as er:
+            assert "an end for threads" in str(er)
+        else:
+            assert False, "it was taken"
+    other.serves = None
+    Alt(ReadEnd(ch), ReadEnd(other))
+
+
 # Close
 
 
