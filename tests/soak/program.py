@@ -143,7 +143,7 @@ def do_wrong(monitor):
     if FAULT == "leak":
         monitor.leak.append(bytearray(250000))
     elif FAULT == "threads":
-        for _ in range(4):
+        for _ in range(12):  # more than a few large networks have at one time
             uthreading.Thread(target=upycsp.Channel("c", external=True).read, daemon=True).start()
     elif len(monitor.leak) < 3:
         return
