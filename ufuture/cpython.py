@@ -664,22 +664,24 @@ def _calls(loop):
             return True
     if getattr(loop, "_signal_handlers", ()):
         return True
-    if not isinstance(getattr(loop, "_selector", None), selectors.BaseSelector):
+    files = _files(loop)
+    if files is None:
         # Windows' loop tells what it accepts; of others nobody knows what they wait for.
         return bool(getattr(loop, "_accept_futures", True))
-    files = _files(loop).values()
-    return any(_acts(loop, h._callback) for key in files for h in key.data if h is not None)
+    keys = files.values()
+    return any(_acts(loop, h._callback) for key in keys for h in key.data if h is not None)
 
 
 def _files(loop):
-    # What the loop watches, by number; on Windows that can't be told.
+    # What the loop watches, by number; None where it does not tell.
     selector = getattr(loop, "_selector", None)
-    return selector.get_map() if isinstance(selector, selectors.BaseSelector) else {}
+    return selector.get_map() if isinstance(selector, selectors.BaseSelector) else None
 
 
 def is_watched(loop, number, side):
     """Whether the loop watches a file already: side is "reader" or "writer"."""
-    key = _files(loop).get(number)
+    files = _files(loop)
+    key = files.get(number) if files else None
     return key is not None and key.data[side == "writer"] is not None
 
 
