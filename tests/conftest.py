@@ -1,19 +1,13 @@
 """Collects the tests that run inside MicroPython and CPython: see harness/collect.py."""
 
-import signal
-
 import pytest
 
 from board.fixtures import module_board, switch_on  # noqa: F401
-from harness import amounts, collect, interpreters
-
-
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    # A shell's background job begins so, and so would all that the tests interrupt.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+from harness import amounts, collect, device, interpreters
 
 
 def pytest_configure(config):
+    device.hear_interrupts()
     try:
         interpreters.packages()
     except FileNotFoundError as error:

@@ -50,5 +50,6 @@ def answer(file, interpreter, variant, names, ask):
     return verdicts
 
 
+device.hear_interrupts()
 for line in sys.stdin:
     print(json.dumps(answer(**json.loads(line))), flush=True)

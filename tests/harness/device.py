@@ -39,6 +39,15 @@ DIE_WITH_PARENT = _PRCTL and (lambda: _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL))
 Verdict = collections.namedtuple("Verdict", "kind text output")
 
 
+def hear_interrupts():
+    """Let programs that this process starts be interrupted by SIGINT.
+
+    A shell's background job begins with the signal ignored, and so would all that it starts.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class _Silence(Exception):
     """No answer came; `why` is "ended" or "late"."""
 
