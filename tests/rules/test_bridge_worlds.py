@@ -754,6 +754,35 @@ async def test_a_value_that_was_paired_goes_back_at_the_cancel():
         assert idle(ch)
 
 
+async def test_those_cancelled_before_the_loop_hears_give_back_and_the_others_are_woken():
+    for gone in (0,), (1,), (2,), (0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1), (2, 1, 0):
+        channels = [Bridge("b{}".format(i)) for i in range(4)]
+        got = []
+
+        async def read(i):
+            got.append((i, await channels[i].tasks.read()))
+
+        def write(*numbers):
+            t = Thread(lambda: [channels[i].threads.write(10 * i) for i in numbers])
+            while not t.ended:  # blocks the loop, which knows nothing
+                block_ms(1)
+            return t
+
+        tasks = [asyncio.create_task(read(i)) for i in range(4)]
+        await until(lambda: all([ch.queue_len() == 1 for ch in channels]))
+        threads = [write(0, 1, 2)]
+        for i in gone:
+            tasks[i].cancel()
+        threads.append(write(3))
+        await until(lambda: len(got) == 4 - len(gone))
+        assert got == [(i, 10 * i) for i in range(4) if i not in gone]
+        for i in gone:
+            assert await channels[i].read() == 10 * i
+        for t in threads:
+            await t.join()
+        assert all([idle(ch) for ch in channels])
+
+
 async def test_what_a_choice_was_given_by_another_one_goes_back_once_when_it_is_cancelled():
     for closed in (False, True):
         ch = Bridge("b")
