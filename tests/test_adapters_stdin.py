@@ -87,6 +87,16 @@ def test_the_return_key_of_a_terminal_ends_a_line(library):
     assert text.splitlines() == lines
 
 
+@with_each
+def test_a_return_and_its_newline_may_come_apart(library):
+    with start("micropython", library, 100) as p:
+        p.stdin.write("one\r")
+        p.stdin.flush()
+        assert p.stdout.readline() == "b'one\\n'\n"
+        text, _ = p.communicate("\ntwo\n\r", timeout=60)
+    assert text.splitlines() == ["b'two\\n'", "b'\\n'", "end"]
+
+
 BEATS = """
 @csp.process
 async def beats(stop):

@@ -754,6 +754,67 @@ async def test_a_value_that_was_paired_goes_back_at_the_cancel():
         assert idle(ch)
 
 
+async def test_a_value_that_goes_back_at_the_cancel_is_for_a_thread_that_waits_behind():
+    for how in "read", "member", "ended member":
+        ch, other = Bridge("b"), Bridge("other")
+
+        async def reads():
+            if how == "read":
+                return await ch.tasks.read()
+            return await csp.Parallel(ch.tasks.read(), other.tasks.read())
+
+        task = asyncio.create_task(reads())
+        await until(lambda: ch.queue_len() == 1 and (how == "read" or other.queue_len() == 1))
+        writer = Thread(ch.threads.write, 7)
+        while not writer.ended:  # blocks the loop, which knows nothing
+            block_ms(1)
+        if how == "ended member":
+            await settle()
+        reader = Thread(ch.threads.read)
+        while not ch.queue_len():
+            block_ms(1)
+        assert await cancelled(task) == "cancelled"
+        await reader.join()
+        await writer.join()
+        assert reader.value == 7
+        assert idle(ch) and idle(other)
+
+
+async def test_what_a_choice_has_read_as_it_is_cancelled_is_for_a_thread_that_waits_behind():
+    ch, first = Bridge("b"), Bridge("first")
+    readers = []
+
+    async def cancels():  # is woken with the choice, and before it
+        await first.tasks.read()
+        readers.append(Thread(ch.threads.read))
+        while not ch.queue_len():
+            block_ms(1)
+        chooses.cancel()
+
+    chooses = asyncio.create_task(csp.Alternative(ch.tasks.read).select())
+    await until(lambda: ch.wanted == 1)
+    task = asyncio.create_task(cancels())
+    await until(lambda: first.queue_len() == 1)
+
+    def writes_both():
+        first.threads.write(0)
+        ch.threads.write(7)
+
+    writer = Thread(writes_both)
+    while not ch.queue_len():  # blocks the loop, which knows nothing
+        block_ms(1)
+    await task
+    try:
+        await chooses
+        assert False, "it was not cancelled"
+    except asyncio.CancelledError:
+        pass
+    await readers[0].join()
+    await writer.join()
+    assert readers[0].value == 7
+    assert idle(ch) and not ch.wanted
+
+
 async def test_those_cancelled_before_the_loop_hears_give_back_and_the_others_are_woken():
     for gone in (0,), (1,), (2,), (0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1), (2, 1, 0):
         channels = [Bridge("b{}".format(i)) for i in range(4)]
@@ -769,7 +830,7 @@ async def test_those_cancelled_before_the_loop_hears_give_back_and_the_others_ar
             return t
 
         tasks = [asyncio.create_task(read(i)) for i in range(4)]
-        await until(lambda: all([ch.queue_len() == 1 for ch in channels]))
+        await until(lambda: all(ch.queue_len() == 1 for ch in channels))
         threads = [write(0, 1, 2)]
         for i in gone:
             tasks[i].cancel()
@@ -780,7 +841,7 @@ async def test_those_cancelled_before_the_loop_hears_give_back_and_the_others_ar
             assert await channels[i].read() == 10 * i
         for t in threads:
             await t.join()
-        assert all([idle(ch) for ch in channels])
+        assert all(idle(ch) for ch in channels)
 
 
 async def test_what_a_choice_was_given_by_another_one_goes_back_once_when_it_is_cancelled():
