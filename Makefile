@@ -89,7 +89,7 @@ repeat: setup ## all tests, TIMES=20 times, beside two busy loops; ends at the f
 	@$(python) tools/repeat.py --times $(TIMES) $(ARGS)
 
 coverage: setup ## lines and branches that the tests reach, on both platforms, into build/coverage
-	@$(python) tools/coverage/run.py -n 2 $(ARGS); status=$$?; \
+	@$(python) tools/coverage/run.py $(if $(ARGS),,--page) -n 2 $(ARGS); status=$$?; \
 		$(python) tools/coverage/cross.py && exit $$status
 
 mutation: setup ## which small changes of the code no test notices (hours; ARGS="cspcore/group.py")

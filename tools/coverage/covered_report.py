@@ -3,6 +3,7 @@
 python tools/coverage/covered_report.py      once more, of the data of the last run
 """
 
+import datetime
 import json
 import pathlib
 import sys
@@ -154,8 +155,25 @@ def table(by_file, say=print):
     return [name for name, part in sums if min(part.shares("either")) < GOAL]
 
 
-def main(root, build, status=0):
-    """Report the data of a run; the exit status."""
+PAGE = """# Lines and branches that the tests reach
+
+`make coverage`, {date}, which also writes pages with the sources: see
+[coverage.md](../coverage.md) for how it is measured, and why some are not reached.
+
+Either platform, then CPython, then MicroPython's Unix port, in % of lines and branches.{failed}
+
+```text
+{rows}
+```
+"""
+FAILED = "Some tests failed in this run; `make test` says whether they do without it."
+
+
+def main(root, build, status=0, page=None):
+    """Report the data of a run, also into the file `page` if one is given; the exit status.
+
+    status: pytest's.
+    """
     meaning = json.loads((build / "meaning.json").read_text())
     by_platform = {
         name: figures(root, build, write_data(build / ("data." + name), arcs))
@@ -165,10 +183,16 @@ def main(root, build, status=0):
         path: {name: by_platform[name][path] for name in PLATFORMS}
         for path in by_platform["either"]
     }
-    short = table(by_file)
+    rows = []
+    short = table(by_file, rows.append)
+    print("\n".join(rows))
+    if page:
+        text = PAGE.format(date=datetime.date.today(), rows="\n".join(rows),
+                           failed="\n" + FAILED if status else "")
+        page.write_text("\n".join(line.rstrip() for line in text.split("\n")))
     print("\nThe pages: {}".format((build / "html" / "index.html").relative_to(root)))
     if status:
-        print("Some tests failed in this run; `make test` says whether they do without it.")
+        print(FAILED)
     for name in short:
         print("{}: less than {} % reached.".format(name, GOAL))
     return 1 if short else 0
