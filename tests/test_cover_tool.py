@@ -259,3 +259,10 @@ def test_the_jump_at_the_end_of_a_loop_is_no_line():
         "for x in y:\n    if x:\n        f()\n    elif y:\n        g()\n    else:\n        h()\n"
     )
     assert cross.ends_of_blocks(source) == {7}
+
+
+def test_the_page_has_the_table_and_says_whether_tests_failed():
+    rows = ["a.py  100.0  ", "b.py   90.0  3-5"]
+    assert "```text\na.py  100.0\nb.py   90.0  3-5\n```" in covered_report.page_of(rows, 0)
+    assert covered_report.FAILED not in covered_report.page_of(rows, 0)
+    assert covered_report.FAILED in covered_report.page_of(rows, 1)

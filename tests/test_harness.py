@@ -625,3 +625,19 @@ def test_patience_waits_longer_while_the_machine_is_crowded(monkeypatch):
         crowd[0] = times
         now[0] += seconds
         assert abs(limit.left() - left) < 1e-9
+
+
+def test_what_a_background_job_starts_can_be_interrupted():
+    hears = """
+import signal, subprocess, sys
+from harness import device
+if "hear" in sys.argv:
+    device.hear_interrupts()
+says = "import signal; print(signal.getsignal(signal.SIGINT) == signal.SIG_IGN)"
+subprocess.run([sys.executable, "-c", says], check=True)
+"""
+    words = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", hears]
+    for more, ignored in ([], "True\n"), (["hear"], "False\n"):
+        done = subprocess.run([*words, *more], cwd=TESTS, text=True, capture_output=True,
+                              timeout=60)
+        assert (done.stdout, done.stderr) == (ignored, "")

@@ -3,6 +3,7 @@
 import csp
 import uthreading
 import upycsp
+from uapycsp.bridged import bell
 from ufuture.loop import engine
 
 from rules_support import (
@@ -769,7 +770,7 @@ async def test_a_value_that_goes_back_at_the_cancel_is_for_a_thread_that_waits_b
         while not writer.ended:  # blocks the loop, which knows nothing
             block_ms(1)
         if how == "ended member":
-            await settle()
+            await until(lambda: bell.waiting == 1)  # the other member
         reader = Thread(ch.threads.read)
         while not ch.queue_len():
             block_ms(1)

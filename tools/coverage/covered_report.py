@@ -169,6 +169,13 @@ Either platform, then CPython, then MicroPython's Unix port, in % of lines and b
 FAILED = "Some tests failed in this run; `make test` says whether they do without it."
 
 
+def page_of(rows, status):
+    """What docs/results/coverage.md says; rows: the table's lines. status: pytest's."""
+    rows = "\n".join([row.rstrip() for row in rows])
+    failed = "\n" + FAILED if status else ""
+    return PAGE.format(date=datetime.date.today(), rows=rows, failed=failed)
+
+
 def main(root, build, status=0, page=None):
     """Report the data of a run, also into the file `page` if one is given; the exit status.
 
@@ -187,9 +194,7 @@ def main(root, build, status=0, page=None):
     short = table(by_file, rows.append)
     print("\n".join(rows))
     if page:
-        text = PAGE.format(date=datetime.date.today(), rows="\n".join(rows),
-                           failed="\n" + FAILED if status else "")
-        page.write_text("\n".join(line.rstrip() for line in text.split("\n")))
+        page.write_text(page_of(rows, status))
     print("\nThe pages: {}".format((build / "html" / "index.html").relative_to(root)))
     if status:
         print(FAILED)

@@ -143,11 +143,13 @@ def measure(build, arguments):
 
 
 def main(arguments):
+    asks_page = arguments[:1] == ["--page"]
+    page = PAGE if asks_page else None
     if not interpreters.micropython():
-        print("There is no MicroPython: only CPython is measured.")
-    page = arguments[:1] == ["--page"]
-    _, status = measure(BUILD, arguments[page:])
-    return covered_report.main(ROOT, BUILD, status, PAGE if page else None)
+        print("There is no MicroPython: only CPython is measured, and no page written.")
+        page = None
+    _, status = measure(BUILD, arguments[asks_page:])
+    return covered_report.main(ROOT, BUILD, status, page)
 
 
 if __name__ == "__main__":
