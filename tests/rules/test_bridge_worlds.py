@@ -785,14 +785,17 @@ async def test_what_a_choice_has_read_as_it_is_cancelled_is_for_a_thread_that_wa
     ch, first = Bridge("b"), Bridge("first")
     readers = []
 
+    async def chooses():
+        await csp.Alternative(ch.tasks.read).select()
+
     async def cancels():  # is woken with the choice, and before it
         await first.tasks.read()
         readers.append(Thread(ch.threads.read))
         while not ch.queue_len():
             block_ms(1)
-        chooses.cancel()
+        choice.cancel()
 
-    chooses = asyncio.create_task(csp.Alternative(ch.tasks.read).select())
+    choice = asyncio.create_task(chooses())
     await until(lambda: ch.wanted == 1)
     task = asyncio.create_task(cancels())
     await until(lambda: first.queue_len() == 1)
@@ -806,7 +809,7 @@ async def test_what_a_choice_has_read_as_it_is_cancelled_is_for_a_thread_that_wa
         block_ms(1)
     await task
     try:
-        await chooses
+        await choice
         assert False, "it was not cancelled"
     except asyncio.CancelledError:
         pass
