@@ -494,8 +494,7 @@ class Counted:
 
     def __init__(self):
         self.main = get_ident()
-        self.slices = self.looks = 0
-        self.least = 5
+        self.slices = self.looks = self.short = 0
 
     def __enter__(self):
         self.ticks_ms = clock.ticks_ms
@@ -517,12 +516,16 @@ class Counted:
         return self.ticks_ms()
 
     def slice(self, ms):
-        self.least = min(ms, self.least)
-        self.slices += 1
+        start = REAL_TICKS_MS()
         self.sleep_ms(ms)
+        if get_ident() != self.main:
+            # On a slow machine a slice takes longer, never less.
+            if ms < 5 or clock.ticks_diff(REAL_TICKS_MS(), start) < 4:
+                self.short += 1
+            self.slices += 1
 
 
-def unrest(timer, tries=30):
+def unrest(timer, tries=150):
     """What keeps the threads from sleeping, in words; timer: whether the timer may wake.
 
     Waits for 200 ms in which nothing does: what had begun before may go on at first.
@@ -536,7 +539,7 @@ def unrest(timer, tries=30):
 
 def notices(fault, timer):
     """Whether each look finds something, and one this fault: before it may come what starts."""
-    for _ in range(30):
+    for _ in range(150):
         found = unrest_now(timer)
         if found == fault or not found:
             break
@@ -545,20 +548,20 @@ def notices(fault, timer):
 
 def unrest_now(timer):
     with Counted() as count:
-        start = REAL_TICKS_MS()
         before = tasks()
         REAL_SLEEP_MS(200)
+        if timer:  # where the machine stands still it may not have come by yet
+            until(lambda: count.slices >= 10, "the timer's tenth slice")
         slices = count.slices
         looks = count.looks
+        short = count.short
         after = tasks()
-        passed = clock.ticks_diff(REAL_TICKS_MS(), start)
     awake = [t for t in after if after[t][-1] != "S" or after[t] != before.get(t)]
     if len(awake) > timer:
         return "threads that do not sleep"
     if not timer:
         return "a timer that wakes" if looks or slices else ""
-    # No slice ends early: a slow machine has fewer of them, never more.
-    if slices > passed // 5 + 2 or count.least < 5:
+    if short:
         return "a timer that sleeps too short"
     return "a timer that looks without a sleep" if looks > slices + 2 else ""
 
@@ -623,7 +626,7 @@ def test_a_timer_that_spins_or_does_not_park_would_be_noticed():
             pass
 
     for sleep_ms, fault in (
-        (lambda ms: REAL_SLEEP_MS(0), "a timer that sleeps too short"),
+        (lambda ms: None, "a timer that sleeps too short"),  # a kernel under load makes 4 ms of 0
         (busy, "a timer that looks without a sleep"),
     ):
         kept.sleep_ms = sleep_ms
