@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from benchmarks import keys, work
-from harness import interpreters
+from harness import interpreters, patience
 
 ROOT = interpreters.ROOT
 PORTS = ("micropython", "cpython")
@@ -27,7 +27,7 @@ def command(port, heap=None):
 
 def run(port, *arguments, heap=None, limit=240):
     """Ends with (status, output, errors)."""
-    done = subprocess.run(command(port, heap) + list(arguments), cwd=ROOT, text=True,
+    done = patience.run(command(port, heap) + list(arguments), cwd=ROOT, text=True,
                           timeout=limit, env=interpreters.environment(), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return done.returncode, done.stdout, done.stderr

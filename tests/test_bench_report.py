@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 ROOT = interpreters.ROOT
 sys.path.insert(0, str(ROOT / "tools"))
@@ -124,7 +124,7 @@ def test_a_quick_report_writes_json_page_and_plots(tmp_path):
     if interpreters.micropython() is None:
         pytest.skip("no MicroPython")
     out = tmp_path / "results"
-    done = subprocess.run(
+    done = patience.run(
         [sys.executable, str(ROOT / "tools" / "report.py"), "--quick", "--rounds", "1", "--out",
          str(out), "--lib", "thesis-uapycsp-rescheduling,uapycsp,upycsp"],
         cwd=tmp_path, text=True, timeout=240, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -18,6 +18,7 @@ import pytest
 from serial.tools.list_ports_common import ListPortInfo
 
 from board import driver
+from harness import patience
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -111,7 +112,7 @@ def flash(tmp_path):
 def test_make_board_brings_all_to_a_new_board_and_keeps_its_figures(switch_on, flash, tmp_path):
     board = switch_on(flash)
     out = tmp_path / "some board.json"
-    done = subprocess.run(
+    done = patience.run(
         ["make", "board", "PORT=" + board.port, "N=20", "SET=runs=3 delta=seq,par",
          "OUT={}".format(out), "ARGS=--wait 120"],
         cwd=ROOT, text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=300)

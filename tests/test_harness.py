@@ -173,7 +173,7 @@ def run_pytest(folder, *words, **env):
     environment.pop("PYTEST_ADDOPTS", None)
     if "CI" not in env:
         environment.pop("CI", None)
-    done = subprocess.run(
+    done = patience.run(
         [*PYTEST, "-ojunit_logging=all", "--junitxml", str(report), *words],
         cwd=folder,
         env=environment,
@@ -625,6 +625,18 @@ def test_patience_waits_longer_while_the_machine_is_crowded(monkeypatch):
         crowd[0] = times
         now[0] += seconds
         assert abs(limit.left() - left) < 1e-9
+
+
+def test_a_command_has_as_much_more_time_as_others_have_used(monkeypatch):
+    words = [sys.executable, "-c", "import time; time.sleep(2); print('done')"]
+    monkeypatch.setattr(patience, "crowding", lambda: 1e6)
+    done = patience.run(words, timeout=1, text=True, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+    monkeypatch.setattr(patience, "crowding", lambda: 0.01)
+    words[-1] = "import time; time.sleep(600)"
+    with pytest.raises(subprocess.TimeoutExpired) as ended:
+        patience.run(words, timeout=100)  # waits for the end of what it has killed
+    assert ended.value.timeout == 100
 
 
 def test_what_a_background_job_starts_can_be_interrupted():

@@ -14,6 +14,8 @@ import zipfile
 
 import pytest
 
+from harness import patience
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAKE = shutil.which("make")
 pytestmark = pytest.mark.skipif(not MAKE, reason="needs make")
@@ -135,7 +137,7 @@ class Checkout:
         else:
             environment.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index))
         environment.update(env)
-        return subprocess.run(
+        return patience.run(
             [MAKE, *words],
             cwd=self.path,
             env=environment,

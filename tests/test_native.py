@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from harness import collect, device, interpreters, mpy_once
+from harness import collect, device, interpreters, mpy_once, patience
 
 ROOT = interpreters.ROOT
 sys.path.insert(0, str(ROOT / "tools"))
@@ -72,7 +72,7 @@ def test_a_raise_after_an_inner_one_raises_the_outer_exception(monkeypatch, tmp_
         "try:\n    f()\nexcept ValueError:\n    print('outer')\n")))
     if march() is None:
         pytest.skip("no MicroPython that runs machine code")
-    done = subprocess.run([*interpreters.command("micropython"), str(path)], text=True,
+    done = patience.run([*interpreters.command("micropython"), str(path)], text=True,
                           timeout=180, stdin=subprocess.DEVNULL, capture_output=True)
     assert done.stdout == "outer\n", done.stderr
 
@@ -127,7 +127,7 @@ def built(tmp_path_factory):
 
 
 def micropython(folder, code, *words, heap=None):
-    return subprocess.run(
+    return patience.run(
         [*interpreters.command("micropython", heap), "-c", code, *words], cwd=folder, text=True,
         env=dict(interpreters.environment(), MICROPYPATH=".frozen"), timeout=180,
         stdin=subprocess.DEVNULL, capture_output=True)

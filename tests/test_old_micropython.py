@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from benchmarks import keys
-from harness import interpreters
+from harness import interpreters, patience
 from old_micropython import NAMES, PACKAGES, TESTS, copy_without_getattr, hide
 from test_bench import command, results
 
@@ -31,7 +31,7 @@ def micropython(*words, path=(), **more):
     env["MICROPYPATH"] = ":".join([str(part) for part in path] + [env["MICROPYPATH"]])
     env.update(more)
     # With -c MicroPython looks into the current folder first.
-    done = subprocess.run([*command("micropython"), *words], cwd=path[0] if path else ROOT,
+    done = patience.run([*command("micropython"), *words], cwd=path[0] if path else ROOT,
                           env=env, text=True, timeout=240, stdin=subprocess.DEVNULL,
                           capture_output=True)
     return done.returncode, done.stdout, done.stderr

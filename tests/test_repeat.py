@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from harness import patience
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -64,7 +66,7 @@ def command(folder, suite, *words):
 def repeat(folder, *words):
     """The exit status, the counts in the log's lines, and what stands beside it."""
     words = command(folder, SUITE, "--loops", "0", "-n", "0", *words)
-    done = subprocess.run(words, capture_output=True, text=True, timeout=280)
+    done = patience.run(words, capture_output=True, text=True, timeout=280)
     assert done.stderr == ""
     lines = (folder / "log").read_text().splitlines()
     assert done.stdout.splitlines()[: len(lines)] == lines

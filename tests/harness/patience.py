@@ -4,9 +4,11 @@
     while not done():
         if p.left() <= 0:
             ...               # 30 s have passed, or as much more as others have used the machine
+    run(words, timeout=30)    # subprocess.run with such a limit
 """
 
 import os
+import subprocess
 import time
 
 
@@ -41,3 +43,23 @@ class Patience:
         self._left -= (now - self._asked) / crowding()
         self._asked = now
         return self._left
+
+
+def run(words, timeout, capture_output=False, **options):
+    """subprocess.run with so many seconds of patience: after them it kills, and TimeoutExpired."""
+    if capture_output:
+        options.update(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    patience = Patience(timeout)
+    with subprocess.Popen(words, **options) as process:
+        try:
+            while process.returncode is None:
+                try:
+                    output, errors = process.communicate(timeout=0.5)
+                except subprocess.TimeoutExpired as e:
+                    if patience.left() <= 0:
+                        e.timeout = timeout
+                        raise
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(words, process.returncode, output, errors)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from harness import amounts, interpreters
+from harness import amounts, interpreters, patience
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -27,7 +27,7 @@ def micropython(*words):
     env["MICROPYPATH"] = "{0}:{0}/tests/schedules:.frozen".format(interpreters.ROOT)
     script = str(interpreters.ROOT / "tests" / "schedules" / "micro_tasks.py")
     command = program + [script, *map(str, words)]
-    p = subprocess.run(
+    p = patience.run(
         command,
         env=env,
         cwd=interpreters.ROOT,

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from harness import interpreters
+from harness import interpreters, patience
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "soak")]
@@ -19,7 +19,7 @@ needs_micropython = pytest.mark.skipif(not interpreters.micropython(), reason="n
 
 def run_soak(*words):
     """Runs the soak as `make soak` does; its exit status and what it printed."""
-    done = subprocess.run(
+    done = patience.run(
         [sys.executable, str(ROOT / "tools" / "soak.py"), *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
