@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 PROGRAM = """
 import LIBRARY as csp
@@ -150,8 +150,8 @@ def test_a_file_is_read_like_a_pipe(tmp_path, interpreter, library, text):
     path.write_text(text)
     words = program(interpreter, library, 100)
     with (open(os.devnull) if text == "" else path.open()) as file:
-        done = subprocess.run(words, cwd=interpreters.ROOT, env=interpreters.environment(),
-                              stdin=file, capture_output=True, text=True, timeout=60)
+        done = patience.run(words, cwd=interpreters.ROOT, env=interpreters.environment(),
+                            stdin=file, capture_output=True, text=True, timeout=60)
     lines = [repr(line.encode()) for line in text.splitlines(True)]
     assert (done.stdout.splitlines(), done.stderr) == (lines + ["end"], "")
 

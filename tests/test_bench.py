@@ -28,8 +28,8 @@ def command(port, heap=None):
 def run(port, *arguments, heap=None, limit=240):
     """Ends with (status, output, errors)."""
     done = patience.run(command(port, heap) + list(arguments), cwd=ROOT, text=True,
-                          timeout=limit, env=interpreters.environment(), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                        timeout=limit, env=interpreters.environment(), stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -94,7 +94,7 @@ print("LATE", status, harness.rows, *[name for name in sys.modules if name not i
     "matmul size=4", "prodcons n=20", "latency ms=2 n=5 idle_ms=2"))
 def test_in_a_heap_like_a_boards_the_library_is_loaded_before_the_first_row(words, lib):
     name, *values = words.split()
-    done = subprocess.run(
+    done = patience.run(
         [*command("micropython", "400k"), "-c", _WATCHING, name, "lib=" + lib, "runs=1", *values],
         cwd=ROOT, text=True, timeout=120, env=interpreters.environment(),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 ROOT = interpreters.ROOT
 sys.path.insert(0, str(ROOT / "tools"))
@@ -120,8 +120,8 @@ def test_a_wrong_message_is_noticed(micropython, lib, port, call):
     code = "from benchmarks.peers import {} as peer\nseen = []\n{}\npeer.{}\n".format(
         lib.replace("-", "_"), _WRONG[lib], call)
     command = [sys.executable] if port == "cpython" else [micropython]
-    done = subprocess.run(command + ["-c", code], cwd=ROOT, capture_output=True, text=True,
-                          timeout=60, env=interpreters.environment())
+    done = patience.run(command + ["-c", code], cwd=ROOT, capture_output=True, text=True,
+                        timeout=60, env=interpreters.environment())
     assert done.returncode == 1, done.stdout + done.stderr
     assert "WrongResult" in done.stderr + done.stdout
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 ROOT = interpreters.ROOT
 sys.path.insert(0, str(ROOT / "tools"))
@@ -18,7 +18,7 @@ NOWHERE = "/proc/nowhere/x"
 
 
 def _tool(words, **options):
-    return subprocess.run(
+    return patience.run(
         [sys.executable, *words], cwd=ROOT, text=True, timeout=120, stdin=subprocess.DEVNULL,
         env=interpreters.environment(), **options)
 

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 PACKAGES = ("cspcore", "ufuture", "uthreading", "uapycsp", "upycsp")
 NETWORKS = {
@@ -83,7 +83,7 @@ def test_without_module_getattr_a_package_is_there_at_once_and_works(
     if interpreters.command(name) is None:
         pytest.skip("no MicroPython")
     script = SCRIPT.format(folder=str(without_getattr), package=package, network=NETWORKS[package])
-    done = subprocess.run(
+    done = patience.run(
         [*interpreters.command(name), "-c", script],
         cwd=without_getattr,
         env=interpreters.environment(),

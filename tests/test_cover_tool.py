@@ -2,12 +2,11 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TOOLS = ROOT / "tools" / "coverage"
@@ -139,13 +138,13 @@ def by_coverage(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
     words = [sys.executable, "-m", "coverage", "run", "--branch", "program.py"]
-    subprocess.run(words, cwd=tmp_path, check=True, timeout=180)
+    patience.run(words, cwd=tmp_path, check=True, timeout=180)
     return shares_of(tmp_path, tmp_path / ".coverage", path)
 
 
 def shares_of(tmp_path, data, path):
     words = [sys.executable, "-m", "coverage", "json", "-q", "--data-file", data, "-o", "x.json"]
-    subprocess.run(words, cwd=tmp_path, check=True, timeout=180)
+    patience.run(words, cwd=tmp_path, check=True, timeout=180)
     (file,) = json.loads((tmp_path / "x.json").read_text())["files"].values()
     return file["executed_lines"], file["executed_branches"]
 
@@ -160,7 +159,7 @@ def by_marks(tmp_path, platform):
     env.update(COVERED_MARKS=str(marks), PYTHONPATH=str(TOOLS))
     env["MICROPYPATH"] = "{}:.frozen".format(TOOLS)
     words = [*interpreters.command(platform), str(path)]
-    subprocess.run(words, env=env, cwd=tmp_path, check=True, timeout=180)
+    patience.run(words, env=env, cwd=tmp_path, check=True, timeout=180)
     arcs = covered_report.arcs_of_marks(tmp_path, marks, {"program.py": meaning})
     path.write_text(PROGRAM)
     data = covered_report.write_data(tmp_path / "data", arcs)

@@ -20,7 +20,7 @@ import sys
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = [
@@ -92,7 +92,7 @@ def run_program(block, interpreter, folder):
     if command is None:
         pytest.fail("needs MicroPython") if os.environ.get("CI") else pytest.skip("no MicroPython")
     env = dict(interpreters.environment(), PYTHONPATH=str(ROOT))
-    return subprocess.run(
+    return patience.run(
         [*command, str(path)],
         cwd=folder,
         env=env,
@@ -156,8 +156,8 @@ def understood(words):
     if program == "mpremote":
         return mpremote_fault(words[1:])
     if program == "esptool":
-        done = subprocess.run([sys.executable, "-m", "esptool", *words[1:], "--help"],
-                              capture_output=True, timeout=180)
+        done = patience.run([sys.executable, "-m", "esptool", *words[1:], "--help"],
+                            capture_output=True, timeout=180)
         return None if done.returncode == 0 else "esptool does not know that"
     if words[:1] == ["bash"] and len(words) > 1:
         return None if (ROOT / words[1]).exists() else "no file {}".format(words[1])
@@ -171,7 +171,7 @@ def understood(words):
 @functools.lru_cache(None)
 def mpremote_words():
     """All that mpremote knows as a command, from itself."""
-    done = subprocess.run(
+    done = patience.run(
         [sys.executable, "-m", "mpremote", "help"], capture_output=True, text=True, timeout=180
     )
     words = set(re.findall(r"^  ([a-z][a-z0-9-]+)  ", done.stdout, re.M))

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 ROOT = interpreters.ROOT
 RUN = "examples/sim/run.py"
@@ -23,7 +23,7 @@ def play(port, *words, status=0, cwd=ROOT, **env):
     command = interpreters.command(port, HEAP)
     if command is None:
         pytest.fail("needs MicroPython") if os.environ.get("CI") else pytest.skip("no MicroPython")
-    done = subprocess.run(
+    done = patience.run(
         [*command, str(RUN if cwd == ROOT else ROOT / RUN), *words],
         cwd=cwd,
         env=dict(interpreters.environment(), **env),

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from harness import interpreters, mpy_once
+from harness import interpreters, mpy_once, patience
 
 ROOT = interpreters.ROOT
 sys.path.insert(0, str(ROOT / "tools"))
@@ -99,7 +99,7 @@ sys.path[:] = ["", ".frozen", "/lib"]
 def on_micropython(text, *, folder=None, heap="2M"):
     """What a program prints on MicroPython that finds nothing but what is in the folder."""
     env = dict(interpreters.environment(), MICROPYPATH="{}:.frozen".format(folder or ""))
-    done = subprocess.run(
+    done = patience.run(
         [*interpreters.command("micropython", heap), "-c", text], cwd=folder or ROOT / "docs",
         env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, timeout=180)
@@ -366,8 +366,8 @@ def test_the_flash_has_firmware_and_filesystem_where_they_belong(built, esp32):
     found = whole[0x1000:0x1000 + len(given)]
     assert found[0x7000:] == given[0x7000:] and found[16:0x5000] == given[16:0x5000]
     assert whole[2 << 20:] == (built / "littlefs.img").read_bytes()
-    done = subprocess.run([sys.executable, "-m", "esptool", "image-info", str(esp32)],
-                          capture_output=True, text=True, timeout=180)
+    done = patience.run([sys.executable, "-m", "esptool", "image-info", str(esp32)],
+                        capture_output=True, text=True, timeout=180)
     assert "Checksum: 0x65 (valid)" in done.stdout
 
 
@@ -529,7 +529,7 @@ def test_what_is_built_again_is_the_same(built, esp32, tmp_path, monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     monkeypatch.setenv("PYTHONHASHSEED", "7")
     out = tmp_path / "elsewhere" / "out"
-    done = subprocess.run(
+    done = patience.run(
         [sys.executable, str(ROOT / "tools/firmware.py"), "--out", str(out), "--firmware",
          str(esp32), "--mpy", "6"], cwd=tmp_path, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
@@ -628,8 +628,8 @@ def test_make_passes_on_what_is_given():
     for name, value in given.items():
         passed += ["--" + name.lower().replace("_", "-"), value]
     for words, wanted in ((words, passed[:-2] + ["--out", "x"]), ([], [])):
-        done = subprocess.run(["make", "-n", "firmware", *words], cwd=ROOT, env=env,
-                              capture_output=True, text=True, timeout=180)
+        done = patience.run(["make", "-n", "firmware", *words], cwd=ROOT, env=env,
+                            capture_output=True, text=True, timeout=180)
         found = shlex.split(done.stdout.replace("\\\n", " "))
         assert found[found.index("tools/firmware.py") + 1:] == wanted
 

@@ -7,13 +7,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import urllib.error
 
 import pytest
 
 from board.driver import BoardProcess
-from harness import interpreters
+from harness import interpreters, patience
 from test_firmware import NETWORKS, contents, modules, needs_micropython, on_micropython
 from test_make import serving
 
@@ -314,7 +313,7 @@ def test_without_a_version_it_is_one_sentence(tmp_path, monkeypatch):
 
 
 def test_without_git_the_index_has_no_time(monkeypatch):
-    assert mip.committed() == int(subprocess.run(
+    assert mip.committed() == int(patience.run(
         ["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True,
         timeout=60).stdout)
     monkeypatch.setenv("PATH", "/nowhere")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
 
@@ -155,7 +155,7 @@ found += [micropython, socket, time, core.Task, core.TaskQueue, core.IOQueue, co
 found += [asyncio.Event, asyncio.Lock, asyncio.ThreadSafeFlag, asyncio.StreamReader, type, OSError]
 print(" ".join(" ".join(dir(x)) for x in found))
 """
-    done = subprocess.run(
+    done = patience.run(
         [*interpreters.command("micropython"), "-c", program], env=interpreters.environment(),
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system knows no fork")
 
@@ -150,7 +150,7 @@ works()
 @pytest.mark.parametrize("script", [UTHREADING, HELD, UPYCSP],
                          ids=["uthreading", "held", "upycsp"])
 def test_a_child_of_fork_goes_on(script):
-    done = subprocess.run(
+    done = patience.run(
         # From 3.12 on CPython warns of a fork where there are threads.
         [*interpreters.command("cpython"), "-W", "ignore", "-c", script],
         capture_output=True,

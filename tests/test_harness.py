@@ -351,7 +351,7 @@ def test_without_micropython_its_tests_are_skipped_and_that_is_said_once(tmp_pat
         env["PATH"] = "/nowhere"
         if ci:
             env["CI"] = "true"
-        done = subprocess.run(
+        done = patience.run(
             [sys.executable, "-c", script.format(words)],
             cwd=project,
             env=env,
@@ -650,6 +650,6 @@ subprocess.run([sys.executable, "-c", says], check=True)
 """
     words = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-c", hears]
     for more, ignored in ([], "True\n"), (["hear"], "False\n"):
-        done = subprocess.run([*words, *more], cwd=TESTS, text=True, capture_output=True,
-                              timeout=60)
+        done = patience.run([*words, *more], cwd=TESTS, text=True, capture_output=True,
+                            timeout=60)
         assert (done.stdout, done.stderr) == (ignored, "")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from harness import patience
+
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = """
 from {lib} import Channel, process, run
@@ -34,7 +36,7 @@ except {exception}:
 def test_an_interrupt_of_a_process_is_told_once(lib, exception):
     words = ("", "") if lib == "upycsp" else ("async ", "await ")
     program = PROGRAM.format(lib=lib, exception=exception, a=words[0], w=words[1])
-    done = subprocess.run(
+    done = patience.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=180
     )
     assert done.stderr == ""
@@ -162,7 +164,7 @@ print("ended")
 
 
 def test_what_a_signal_raises_in_run_ends_the_network():
-    done = subprocess.run(
+    done = patience.run(
         [sys.executable, "-c", LIMITED], cwd=ROOT, capture_output=True, text=True, timeout=180
     )
     assert done.stderr == ""
@@ -202,7 +204,7 @@ print("ended")
 
 
 def test_what_ends_the_start_of_a_member_ends_those_started():
-    done = subprocess.run(
+    done = patience.run(
         [sys.executable, "-c", STARTING], cwd=ROOT, capture_output=True, text=True, timeout=180
     )
     assert done.stderr == ""

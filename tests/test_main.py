@@ -7,7 +7,7 @@ import config
 import pytest
 
 from benchmarks import keys, plan
-from harness import interpreters
+from harness import interpreters, patience
 from test_bench import PORTS, ROOT, command, results, run
 
 
@@ -373,7 +373,7 @@ def test_who_reads_no_further_ends_it_quietly(port, arguments, both):
     inlet, outlet = os.pipe()
     os.close(inlet)
     with open(outlet, "w") as nobody:
-        done = subprocess.run(
+        done = patience.run(
             command(port) + ["main.py", *arguments], cwd=ROOT, env=interpreters.environment(),
             stdin=subprocess.DEVNULL, stdout=nobody, text=True, timeout=240,
             stderr=nobody if both else subprocess.PIPE)
@@ -385,7 +385,7 @@ def test_no_room_for_what_is_printed_is_one_sentence(port):
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full")
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
+        done = patience.run(
             command(port) + ["main.py", "commstime", "lib=uapycsp", "n=5", "runs=1"], cwd=ROOT,
             env=interpreters.environment(), stdin=subprocess.DEVNULL, stdout=full, text=True,
             timeout=240, stderr=subprocess.PIPE)
@@ -551,7 +551,7 @@ def test_csp_is_the_configured_library_and_is_awaited(tmp_path, port, lib, said)
 def test_each_interpreter_of_several_takes_a_build_that_stands_before_the_sources(tmp_path):
     (tmp_path / "uapycsp.py").write_text("raise ValueError('the build')\n")
     words = ["commstime", "lib=uapycsp,upycsp", "api=plain", "n=2", "runs=1", "delta=seq"]
-    done = subprocess.run(
+    done = patience.run(
         [*command("micropython"), "-m", "main", *words], cwd=tmp_path, capture_output=True,
         text=True, timeout=120, env={**os.environ, "MICROPYPATH": str(ROOT) + ":.frozen"})
     assert done.returncode == 1 and "the build" in done.stdout + done.stderr

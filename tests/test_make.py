@@ -60,7 +60,7 @@ def make_wheel(folder, name, text, tag="py3-none-any", script=None):
 def fresh(tmp_path_factory):
     """What `python -m venv` makes; making it is most of what setting up costs."""
     folder = tmp_path_factory.mktemp("fresh") / ".venv"
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=180)
+    patience.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=180)
     return folder
 
 
@@ -162,7 +162,7 @@ class Checkout:
         assert done.returncode == 0, done.stdout + done.stderr
         words = "import " + ", ".join([*PACKAGES, *IMAGES])
         command = [str(self.path / ".venv/bin/python"), "-c", words]
-        assert subprocess.run(command, capture_output=True, timeout=180).returncode == 0
+        assert patience.run(command, capture_output=True, timeout=180).returncode == 0
         return "Setting up" in done.stderr
 
 

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 ROOT = interpreters.ROOT
 sys.path.insert(0, str(ROOT / "tools"))
@@ -315,7 +315,7 @@ def test_a_table_is_put_between_its_markers():
 
 
 def test_without_spin_it_says_so():
-    done = subprocess.run(
+    done = patience.run(
         [sys.executable, str(ROOT / "tools" / "models.py")],
         env=dict(os.environ, PATH="/nonexistent"),
         stdin=subprocess.DEVNULL,

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 MODULES = [
     "%s.%s" % (library, group)
@@ -24,7 +24,7 @@ def printed(interpreter, program):
     command = interpreters.command(interpreter)
     if command is None:
         pytest.skip("no MicroPython")
-    done = subprocess.run(
+    done = patience.run(
         [*command, "-c", program],
         cwd=interpreters.ROOT,
         env=interpreters.environment(),

@@ -73,7 +73,7 @@ def test_a_raise_after_an_inner_one_raises_the_outer_exception(monkeypatch, tmp_
     if march() is None:
         pytest.skip("no MicroPython that runs machine code")
     done = patience.run([*interpreters.command("micropython"), str(path)], text=True,
-                          timeout=180, stdin=subprocess.DEVNULL, capture_output=True)
+                        timeout=180, stdin=subprocess.DEVNULL, capture_output=True)
     assert done.stdout == "outer\n", done.stderr
 
 
@@ -410,7 +410,7 @@ def test_libraries_are_looked_for_in_the_packages_named_first(built, monkeypatch
 
 
 def test_packages_that_are_not_there_stop_the_tests_with_a_sentence(tmp_path):
-    done = subprocess.run(
+    done = patience.run(
         [sys.executable, "-m", "pytest", "-q", "tests/rules/test_sequence.py"], cwd=ROOT,
         env=dict(os.environ, CSP_PACKAGES=str(tmp_path)), text=True, timeout=180,
         capture_output=True)

@@ -32,8 +32,8 @@ def micropython(*words, path=(), **more):
     env.update(more)
     # With -c MicroPython looks into the current folder first.
     done = patience.run([*command("micropython"), *words], cwd=path[0] if path else ROOT,
-                          env=env, text=True, timeout=240, stdin=subprocess.DEVNULL,
-                          capture_output=True)
+                        env=env, text=True, timeout=240, stdin=subprocess.DEVNULL,
+                        capture_output=True)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cspcore import plugs
 from cspcore.timers import Beat
-from harness import interpreters
+from harness import interpreters, patience
 from old_micropython import copy_without_getattr
 
 ROOT = interpreters.ROOT
@@ -21,7 +21,7 @@ def printed(interpreter, program, folder=ROOT):
     if command is None:
         pytest.skip("no MicroPython")
     program = "import sys\nsys.path.insert(0, {!r})\n".format(str(folder)) + program
-    done = subprocess.run(
+    done = patience.run(
         [*command, "-c", program], cwd=folder, env=interpreters.environment(), text=True,
         stdin=subprocess.DEVNULL, capture_output=True, timeout=180)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

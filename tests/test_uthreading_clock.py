@@ -520,7 +520,7 @@ class Counted:
         self.sleep_ms(ms)
         if get_ident() != self.main:
             # On a slow machine a slice takes longer, never less.
-            if ms < 5 or clock.ticks_diff(REAL_TICKS_MS(), start) < 4:
+            if ms < 5 or clock.ticks_diff(REAL_TICKS_MS(), start) < ms:
                 self.short += 1
             self.slices += 1
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness import interpreters
+from harness import interpreters, patience
 
 if interpreters.micropython() is None:
     NAMES = ("cpython",)
@@ -33,7 +33,7 @@ uthreading.Thread(target=uthreading.Event().wait, args=(600,), daemon=True).star
 def run(name, script, timeout=120):
     """(exit status, stdout, stderr, seconds) of a script."""
     start = time.monotonic()
-    done = subprocess.run(
+    done = patience.run(
         [*interpreters.command(name), "-c", script],
         capture_output=True,
         cwd=interpreters.ROOT,

@@ -11,7 +11,7 @@ import sys
 import threading
 import tty
 
-from harness.patience import Patience
+from harness.patience import Patience, run
 
 BOARD = pathlib.Path(__file__).with_name("board.py")
 
@@ -113,7 +113,7 @@ class BoardProcess:
 
     def mpremote(self, *words, cwd=None, timeout=180, ok=True):
         """Runs mpremote; returns what it printed, its exit status is 0 unless ok says False."""
-        done = subprocess.run(
+        done = run(
             [sys.executable, "-m", "mpremote", "connect", self.port, *words],
             cwd=cwd,
             stdin=subprocess.DEVNULL,

@@ -45,7 +45,7 @@ class Patience:
         return self._left
 
 
-def run(words, timeout, capture_output=False, **options):
+def run(words, timeout, capture_output=False, check=False, **options):
     """subprocess.run with so many seconds of patience: after them it kills, and TimeoutExpired."""
     if capture_output:
         options.update(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -62,4 +62,7 @@ def run(words, timeout, capture_output=False, **options):
         except BaseException:
             process.kill()
             raise
-    return subprocess.CompletedProcess(words, process.returncode, output, errors)
+    done = subprocess.CompletedProcess(words, process.returncode, output, errors)
+    if check:
+        done.check_returncode()
+    return done
