@@ -25,7 +25,7 @@ run: setup ## the four benchmarks in quick sizes, both libraries and the thesis'
 	@$(find_micropython); "$$micropython" main.py quick
 
 test: setup ## all tests, on MicroPython and CPython; ARGS="-k poison" are pytest's
-	@$(python) -m pytest -n 4 $(ARGS)
+	@$(python) -m pytest -n 6 $(ARGS)
 
 board: setup ## copy to a board and run there; PORT= LIB= RUN= N= SET="runs=5 ..." MPY=no OUT=
 	@$(python) tools/board_main.py --port "$(PORT)" --lib "$(LIB)" --run "$(RUN)" --n "$(N)" \

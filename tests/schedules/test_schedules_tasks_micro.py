@@ -41,7 +41,7 @@ def micropython(*words):
 
 @pytest.mark.parametrize("part", range(4))
 def test_schedules_in_micropython_keep_the_rules(part):
-    status, output = micropython("all:%d/4" % part, 130 * TIMES)
+    status, output = micropython("all:%d/4" % part, 80 * TIMES)
     assert status == 0 and output.endswith(" schedules\n"), output
 
 
