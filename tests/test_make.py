@@ -298,10 +298,8 @@ def test_a_missing_tool_for_images_is_told(checkout, index, tmp_path):
     assert told.startswith("pip failed: ERROR: ") and "littlefs" in told
 
 
-def test_setting_up_happens_once(plain_checkout, fresh, index):
-    checkout = plain_checkout
+def test_setting_up_happens_once(checkout, index):
     assert checkout.sets_up(index=index)
-    checkout.copy_venv(fresh)  # once one has been made
     # Without an index it could do nothing.
     assert not checkout.sets_up()
     assert checkout.make("run").stdout == "micropython of the wheel\n"
