@@ -165,6 +165,10 @@ async def ToStream(cin, stream):
 
     When the stream fails by an OSError, cin is poisoned. The stream is not closed.
     """
+    await _to_stream(cin, stream)
+
+
+async def _to_stream(cin, stream):
     try:
         while True:
             stream.write(await cin())
@@ -226,17 +230,29 @@ async def LineServer(host, port, cout, backlog=5):
 
     Lines are bytes with their newline. cin ends with the connection. Who poisons both ends hangs
     up, after two seconds if the client does not take what was written before. When the server's
-    own channel ends it listens no more; connections go on.
+    own channel ends it listens no more; connections go on. For want of memory one is hung up.
     """
+    failure = None
 
     async def connected(reader, writer):
-        lines, answers = Channel("lines"), Channel("answers")
-        Spawn(_connection(reader, writer, lines.write, answers.read))
+        nonlocal failure
+        to_close = writer
         try:
+            lines, answers = Channel("lines"), Channel("answers")
+            Spawn(_connection(reader, writer, lines.write, answers.read))
+            to_close = None  # the connection does it
             await cout((lines.read, answers.write))
-        except PoisonException:
-            lines.poison()
-            answers.poison()
+        except BaseException as er:
+            if not isinstance(er, (CancelledError, PoisonException)):
+                failure = er  # no memory; asyncio would only print it
+                cout.poison()
+            if to_close:
+                await _hang_up(to_close)
+            else:
+                lines.poison()
+                answers.poison()
+            if isinstance(er, CancelledError):
+                raise
 
     closed = Closed(cout)
     options = {"backlog": backlog}
@@ -254,12 +270,15 @@ async def LineServer(host, port, cout, backlog=5):
             await closed()  # from 3.12 on wait_closed waits for connections, too
     finally:
         server.close()
+    if failure is not None:
+        raise failure
 
 
 @process
 async def _connection(reader, writer, cout, cin):
-    writes = Spawn(ToStream(cin, writer))
+    writes = None
     try:
+        writes = Spawn(_answers(cin, writer, cout))
         await FromStream(reader, cout)
         await Closed(cin.channel().write)()
         if not hasattr(engine, "core"):  # CPython's close waits for the client, too
@@ -272,9 +291,23 @@ async def _connection(reader, writer, cout, cin):
         if not hasattr(engine, "core"):
             if sys.exc_info()[0]:
                 writer.transport.abort()
-        writes.cancel()
-        writer.close()
-        try:
-            await writer.wait_closed()
-        except OSError:
-            pass
+        if writes is not None:
+            writes.cancel()
+        await _hang_up(writer)
+
+
+@process
+async def _answers(cin, stream, cout):
+    # cout is there to be poisoned if this fails: it has no memory.
+    try:
+        await _to_stream(cin, stream)
+    except PoisonException:
+        pass
+
+
+async def _hang_up(writer):
+    writer.close()
+    try:
+        await writer.wait_closed()
+    except OSError:
+        pass

@@ -9,7 +9,7 @@ the channel that it writes to, too. upycsp.streams tells how a thread waits for 
 import sys
 
 from upycsp import process  # first, for it takes the most room to be compiled
-from upycsp import Alternative, Channel, Closed, Every, Spawn
+from upycsp import Alternative, Channel, Closed, Every, PoisonException, Spawn
 from upycsp.isr import InterruptChannel
 from upycsp.streams import Console, check, copy_from, end_of, serve, write_all
 
@@ -52,13 +52,7 @@ def build(process, Channel, plain):
 
         When the stream fails by an OSError, cin is poisoned.
         """
-        read = plain(cin)
-        check(stream)
-        try:
-            while True:
-                write_all(stream, read())
-        except OSError:
-            cin.poison()
+        _to_stream(cin, plain(cin), stream)
 
     @process
     def StdinLines(cout):
@@ -71,17 +65,23 @@ def build(process, Channel, plain):
     def LineServer(host, port, cout, backlog=5):
         """Listens, and writes a pair (cin, cout) for each connection: its lines, what to answer.
 
-        As uapycsp's. Each connection takes two threads; if there are none it is hung up.
+        As uapycsp's. Each connection takes two threads; for want of them it is hung up, too.
         """
         write = plain(cout)
 
         def connect(s):
-            lines, answers = Channel("lines"), Channel("answers")
+            lines = None
             try:
+                lines, answers = Channel("lines"), Channel("answers")
                 Spawn(_connection(s, lines.write, answers.read))
-            except RuntimeError:  # no thread
+                plain(lines.read)()  # it has begun, and will close s
+            except BaseException as er:
                 s.close()
-                return
+                if lines is not None:
+                    lines.poison()
+                if isinstance(er, (PoisonException, RuntimeError)):
+                    return  # it has failed as it began, or there is no thread for it
+                raise
             try:
                 write((lines.read, answers.write))
             except BaseException:
@@ -95,17 +95,30 @@ def build(process, Channel, plain):
     def _connection(s, cout, cin):
         # Not a Parallel: on a board that would take a third thread.
         try:
+            put = plain(cout)
+            put(None)
             try:
-                writes = Spawn(ToStream(cin, s))
-            except RuntimeError:  # no thread, which has poisoned cin
-                cout.poison()
+                writes = Spawn(_answers(cin, s, cout))
+            except RuntimeError:  # no thread, which has poisoned both
                 return
             try:
-                copy_from(s, cout, plain(cout), None)
+                copy_from(s, cout, put, None)
+            except BaseException:  # no memory: who answers would wait, and with it this
+                cin.poison()
+                cout.poison()
+                raise
             finally:
                 writes.join()
         finally:
             s.close()
+
+    @process
+    def _answers(cin, s, cout):
+        # cout is there to be poisoned if this fails: it has no memory.
+        try:
+            _to_stream(cin, plain(cin), s)
+        except PoisonException:
+            pass
 
     return {
         "PinEvents": PinEvents,
@@ -116,6 +129,15 @@ def build(process, Channel, plain):
         "StdinLines": StdinLines,
         "LineServer": LineServer,
     }
+
+
+def _to_stream(cin, read, stream):
+    check(stream)
+    try:
+        while True:
+            write_all(stream, read())
+    except OSError:
+        cin.poison()
 
 
 def _pin_events(pin, cout, write, trigger, size):

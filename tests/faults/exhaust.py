@@ -25,6 +25,7 @@ csp = sys.modules["csp"] = sys.modules[LIBRARY]
 import broken  # noqa: E402
 import fault_networks as networks  # noqa: E402
 import fault_residue as residue  # noqa: E402
+import serving  # noqa: E402
 
 _AGAIN = 2048  # bytes that hundreds of failures may leave behind after as many others
 _FAILS = b"\0\0\0\0\0\0\0\0"
@@ -111,7 +112,7 @@ def all_sweeps(network):
 
 def main():
     names = NAMES.split(",")
-    others = networks.BRIDGED + broken.ALL
+    others = networks.BRIDGED + serving.ALL + broken.ALL
     for network in networks.ALL if NAMES == "all" else networks.ALL + others:
         if NAMES == "all" or network.__name__ in names:
             all_sweeps(network)

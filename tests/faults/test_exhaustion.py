@@ -68,6 +68,15 @@ def test_whichever_allocation_fails_a_bridge_of_tasks_loses_nothing(tmp_path):
     assert len(re.findall(r"SWEPT (\w+) \d+ (\d+)", out)) == 6
 
 
+@pytest.mark.parametrize("variant", ["upycsp", "upycsp.aio"])
+def test_whichever_allocation_fails_a_server_forgets_no_client(tmp_path, variant):
+    """Not in uapycsp: MicroPython's poll breaks off after a stream that it could not take."""
+    most = "1,12," + EVER if support.FULL else "1"
+    status, out = sweep(tmp_path, variant, 1, most, "served", seconds=60)
+    assert status == 0, out[-2000:]
+    assert re.findall(r"SWEPT served \d+ (\d+)", out)
+
+
 def test_sweeps_again_and_again_leave_nothing(tmp_path):
     status, out = sweep(tmp_path, "uapycsp", 1, "1,1,1", "time_limits,calls,farm")
     assert status == 0, out[-2000:]

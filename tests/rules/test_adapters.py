@@ -691,6 +691,92 @@ async def test_a_connection_without_threads_is_hung_up():
     await join(h)
 
 
+async def test_a_connection_that_can_not_be_handed_over_is_hung_up():
+    """There is no memory for its process: the client is told, and so is who started the server."""
+    module = sys.modules[("upycsp" if THREADS else "uapycsp") + ".adapters"]
+
+    def none_left(p):
+        if p.name == "_connection":
+            raise MemoryError("none for a connection")
+        return spawn(p)
+
+    address = new_address()
+    ch = csp.Channel("connections")
+    h = csp.Spawn(adapters.LineServer(*address, ch.write))
+    log = Log()
+
+    def listens():
+        s = connected(address)
+        log.add(line_of(s))
+        s.close()
+
+    spawn, module.Spawn = module.Spawn, none_left
+    try:
+        _thread.start_new_thread(listens, ())
+        with raises(csp.PoisonException):
+            await ch.read()
+        with raises(MemoryError):
+            await join(h)
+        await until(lambda: log.count())
+    finally:
+        module.Spawn = spawn
+    assert log.items() == [b""]
+
+
+def test_a_connection_that_can_not_be_read_is_hung_up():
+    """There is no memory for its line: its session ends, the others and the server go on."""
+    one_connection_fails("copy_from" if THREADS else "FromStream")
+
+
+def test_a_connection_that_can_not_be_answered_is_hung_up():
+    one_connection_fails("_to_stream")
+
+
+def one_connection_fails(name):
+    module = sys.modules[("upycsp" if THREADS else "uapycsp") + ".adapters"]
+    usual = getattr(module, name)
+    failing = [True]
+    log = Log()
+
+    def without_memory(*args):
+        if failing:
+            failing.clear()
+            raise MemoryError("none for what this does")
+        return usual(*args)
+
+    def listens(address):
+        s = connected(address)
+        log.add(line_of(s))
+        s.close()
+
+    @csp.process
+    async def main():
+        address = new_address()
+        ch = csp.Channel("connections")
+        h = csp.Spawn(adapters.LineServer(*address, ch.write))
+        _thread.start_new_thread(listens, (address,))
+        lines, answers = await ch.read()
+        with raises(csp.PoisonException):
+            await lines()
+        with raises(csp.PoisonException):
+            await answers(b"no\n")
+        await until(lambda: log.count())
+        assert log.items() == [b""]
+        words = talker(address, [b"one"])
+        await join(csp.Spawn(shouts(*(await ch.read()))))
+        await until(lambda: words.has(None))
+        assert words.items() == [b"ONE\n", None]
+        ch.poison()
+        await join(h)
+
+    setattr(module, name, without_memory)
+    try:
+        with raises(MemoryError):
+            csp.run(main())
+    finally:
+        setattr(module, name, usual)
+
+
 async def test_bad_use_of_an_adapter_is_told():
     ch = csp.Channel()
     for make in (
