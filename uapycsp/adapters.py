@@ -243,7 +243,7 @@ async def LineServer(host, port, cout, backlog=5):
             to_close = None  # the connection does it
             await cout((lines.read, answers.write))
         except BaseException as er:
-            if not isinstance(er, (CancelledError, PoisonException)):
+            if isinstance(er, Exception) and not isinstance(er, PoisonException):
                 failure = er  # no memory; asyncio would only print it
                 cout.poison()
             if to_close:
@@ -251,7 +251,7 @@ async def LineServer(host, port, cout, backlog=5):
             else:
                 lines.poison()
                 answers.poison()
-            if isinstance(er, CancelledError):
+            if not isinstance(er, Exception):
                 raise
 
     closed = Closed(cout)

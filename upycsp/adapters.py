@@ -96,7 +96,7 @@ def build(process, Channel, plain):
         # Not a Parallel: on a board that would take a third thread.
         try:
             put = plain(cout)
-            put(None)
+            put(None)  # to connect, which leaves s to this from here on
             try:
                 writes = Spawn(_answers(cin, s, cout))
             except RuntimeError:  # no thread, which has poisoned both

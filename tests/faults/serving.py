@@ -1,15 +1,13 @@
 """A network with a server and a client outside of it, for exhaust.py."""
 
 import _thread
-import socket
 
 import csp
 
-from rules_support import new_address, sleep_ms
+from rules_support import connection, new_address, sleep_ms
 
 ANSWER = b"you said "
 WORDS = (b"one\n", b"two\n")
-_LIMIT = 200  # tenths of a second; a client that is told nothing for so long has been forgotten
 
 LineServer = csp.adapters.LineServer
 
@@ -40,7 +38,7 @@ class Client:
     """A thread that knows nothing of the library."""
 
     def __init__(self, address, log):
-        self._address = socket.getaddrinfo(*address)[0][-1]
+        self._address = address
         self._log = log
         self.error = None
         self.ended = False
@@ -51,7 +49,7 @@ class Client:
         s = None
         try:
             while s is None and not self.gives_up:
-                s = self._connected()
+                s = connection(self._address)
             if s is not None:
                 s.settimeout(0.1)
                 for word in WORDS:
@@ -65,19 +63,10 @@ class Client:
                 s.close()
             self.ended = True
 
-    def _connected(self):
-        s = socket.socket()
-        try:
-            s.connect(self._address)
-        except OSError:
-            s.close()
-            return None
-        return s
-
     def _says(self, s, word):
-        # False if the server has hung up.
+        # False if the server has hung up. A client that is forgotten waits for ever, and its test
+        # tells at which allocation.
         line = b""
-        left = _LIMIT
         try:
             s.send(word)
         except OSError:
@@ -86,12 +75,8 @@ class Client:
             try:
                 piece = s.recv(1)
             except OSError as er:
-                if er.args[0] == 104:  # ECONNRESET
-                    return False
-                left -= 1
-                if not left:
-                    self._log.add("a client waits for ever")
-                if not left or self.gives_up and not self.is_accepted:
+                hung_up = er.args[0] == 104  # ECONNRESET
+                if hung_up or self.gives_up and not self.is_accepted:
                     return False
                 continue
             if not piece:

@@ -74,7 +74,9 @@ def test_whichever_allocation_fails_a_server_forgets_no_client(tmp_path, variant
     most = "1,12," + EVER if support.FULL else "1"
     status, out = sweep(tmp_path, variant, 1, most, "served", seconds=60)
     assert status == 0, out[-2000:]
-    assert re.findall(r"SWEPT served \d+ (\d+)", out)
+    swept = re.findall(r"SWEPT served \d+ (\d+)", out)
+    assert len(swept) == most.count(",") + 1
+    assert min(int(n) for n in swept) > 200, swept
 
 
 def test_sweeps_again_and_again_leave_nothing(tmp_path):

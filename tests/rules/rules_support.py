@@ -279,6 +279,19 @@ def listen():
     return s, host, port
 
 
+def connection(address):
+    """A connected socket; None if nobody listens yet."""
+    import socket
+
+    s = socket.socket()
+    try:
+        s.connect(socket.getaddrinfo(*address)[0][-1])
+    except OSError:
+        s.close()
+        return None
+    return s
+
+
 # Processes with one operation each; poisoned, they end normally, so that they propagate nothing
 
 

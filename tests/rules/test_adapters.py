@@ -4,7 +4,6 @@ Streams are the libraries' own: test_adapter_streams.py, and tests/test_adapters
 """
 
 import _thread
-import socket
 import sys
 
 import csp
@@ -15,6 +14,7 @@ from rules_support import (
     Log,
     block_ms,
     collect,
+    connection,
     idle,
     join,
     new_address,
@@ -528,17 +528,6 @@ async def connecting(address, s=None):
     return s
 
 
-def connection(address):
-    """A connected socket; None if nobody listens yet."""
-    s = socket.socket()
-    try:
-        s.connect(socket.getaddrinfo(*address)[0][-1])
-    except OSError:
-        s.close()
-        return None
-    return s
-
-
 def line_of(s):
     line = b""
     while not line.endswith(b"\n"):
@@ -562,6 +551,20 @@ def talker(address, words):
         log.add(None)
 
     _thread.start_new_thread(talks, ())
+    return log
+
+
+def listener(address, n):
+    """The Log of n lines that a thread hears without a word of its own; b"" when it is hung up."""
+    log = Log()
+
+    def listens():
+        s = connected(address)
+        for _ in range(n):
+            log.add(line_of(s))
+        s.close()
+
+    _thread.start_new_thread(listens, ())
     return log
 
 
@@ -611,15 +614,7 @@ async def test_who_poisons_both_ends_hangs_up():
     address = new_address()
     ch = csp.Channel("connections")
     h = csp.Spawn(adapters.LineServer(*address, ch.write))
-    log = Log()
-
-    def listens():
-        s = connected(address)
-        log.add(line_of(s))
-        log.add(line_of(s))
-        s.close()
-
-    _thread.start_new_thread(listens, ())
+    log = listener(address, 2)
     lines, answers = await ch.read()
     await answers(b"bye\n")
     answers.poison()
@@ -703,16 +698,9 @@ async def test_a_connection_that_can_not_be_handed_over_is_hung_up():
     address = new_address()
     ch = csp.Channel("connections")
     h = csp.Spawn(adapters.LineServer(*address, ch.write))
-    log = Log()
-
-    def listens():
-        s = connected(address)
-        log.add(line_of(s))
-        s.close()
-
     spawn, module.Spawn = module.Spawn, none_left
     try:
-        _thread.start_new_thread(listens, ())
+        log = listener(address, 1)
         with raises(csp.PoisonException):
             await ch.read()
         with raises(MemoryError):
@@ -736,7 +724,6 @@ def one_connection_fails(name):
     module = sys.modules[("upycsp" if THREADS else "uapycsp") + ".adapters"]
     usual = getattr(module, name)
     failing = [True]
-    log = Log()
 
     def without_memory(*args):
         if failing:
@@ -744,17 +731,12 @@ def one_connection_fails(name):
             raise MemoryError("none for what this does")
         return usual(*args)
 
-    def listens(address):
-        s = connected(address)
-        log.add(line_of(s))
-        s.close()
-
     @csp.process
     async def main():
         address = new_address()
         ch = csp.Channel("connections")
         h = csp.Spawn(adapters.LineServer(*address, ch.write))
-        _thread.start_new_thread(listens, (address,))
+        log = listener(address, 1)
         lines, answers = await ch.read()
         with raises(csp.PoisonException):
             await lines()
