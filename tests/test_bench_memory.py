@@ -195,6 +195,7 @@ def test_without_node_the_tool_tells_the_rest_and_what_is_missing(monkeypatch, c
 
     real = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "node" else real(name))
+    monkeypatch.setattr(memory, "IMPORTS", memory.IMPORTS[:1])
     assert memory.main(["-n", "5"], tmp_path) == 0
     output = capsys.readouterr().out
     assert output.endswith("\nNothing of 32 bits: there is no node on the PATH.\n")

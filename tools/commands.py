@@ -29,12 +29,21 @@ def whole(least):
 
 def seconds(text):
     """The type of an option that is a time."""
+    return _real(text, lambda n: 0 < n < math.inf, "seconds above 0")
+
+
+def times(text):
+    """The type of an option that says how many times as much."""
+    return _real(text, lambda n: 0 <= n < math.inf, "numbers from 0")
+
+
+def _real(text, fits, what):
     try:
         n = float(text)
     except ValueError:
         n = math.nan
-    if not 0 < n < math.inf:
-        raise argparse.ArgumentTypeError("takes seconds above 0, not {!r}".format(text))
+    if not fits(n):
+        raise argparse.ArgumentTypeError("takes {}, not {!r}".format(what, text))
     return n
 
 

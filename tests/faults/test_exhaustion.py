@@ -17,10 +17,10 @@ from faults import scarce, support
 EVER = "1000000000"
 CASES = [
     ("uapycsp", 1, "1"),
-    ("uapycsp", 4, "3"),
-    ("uapycsp", 9, "12,40"),
-    ("uapycsp", 3, EVER),
-    ("upycsp", 2, "1"),
+    ("uapycsp", 5, "3"),
+    ("uapycsp", 11, "12,40"),
+    ("uapycsp", 4, EVER),
+    ("upycsp", 3, "1"),
     ("upycsp", 7, EVER),
     ("upycsp.aio", 9, "1"),
 ]

@@ -21,7 +21,7 @@ from harness import amounts, interpreters
 from networks import generate, runner, shrink, source
 
 MORE = amounts.number("NETWORKS", 0)
-EXAMPLES = MORE or 250
+EXAMPLES = MORE or 160
 SEED = amounts.number("NETWORKS_SEED", time.time_ns() % 10**6 if MORE else 1)
 RUNS = 2  # of each network
 RUNS_AFTER = 8  # of each, once one has failed

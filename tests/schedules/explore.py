@@ -4,7 +4,7 @@
     python tests/schedules/explore.py two_writers --bound 3
     python tests/schedules/explore.py two_writers --replay 12:3,17:2 --verbose
     python tests/schedules/explore.py --lines              with points between all lines
-    python tests/schedules/explore.py --more 20            20 times as many by chance
+    python tests/schedules/explore.py --more 20            20 times as many by chance, or 0.5
     python tests/schedules/explore.py --most 800           of each search no more
 """
 
@@ -37,7 +37,7 @@ arguments.add_argument("programs", nargs="*", default=[])
 arguments.add_argument("--bound", type=commands.whole(0),
                        help="pre-emptions, in place of the program's")
 arguments.add_argument("--lines", action="store_true", help="points between lines, too")
-arguments.add_argument("--more", type=commands.whole(0), default=os.environ.get("SCHEDULES", "1"),
+arguments.add_argument("--more", type=commands.times, default=os.environ.get("SCHEDULES", "1"),
                        help="times as many by chance")
 arguments.add_argument("--most", type=commands.whole(1),
                        help="schedules of one depth-first search")
@@ -127,7 +127,7 @@ def explore(program):
         for b in range(bound + 1):  # the simplest failure first
             n, ended = depth_first(program, b, known)
         words.append("%s%d with up to %d pre-emptions" % ("" if ended else "first ", n, bound))
-    chance = (program.line_chance if args.lines else program.chance) * args.more
+    chance = int((program.line_chance if args.lines else program.chance) * args.more)
     if chance:
         m = by_chance(program, chance, known)
         words.append("%d by chance" % m)

@@ -1,8 +1,8 @@
 """uapycsp under every order of those ready and with a cancellation at every await.
 
 Here CPython's engine, in a loop whose every step is a decision (tasks_loop). Of programs that have
-too many schedules 200 are run, and 1600 of 800 random programs: a quarter of what `tasks.py` runs
-by hand. SCHEDULES=10 in the environment: ten times what that runs.
+too many schedules 160 are run, and 1280 of 640 random programs: a fifth of what `tasks.py` runs by
+hand. SCHEDULES=10 in the environment: ten times what that runs.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from tasks_decisions import Decisions, Misfit, given  # noqa: E402
 from tasks_faults import FAULTS  # noqa: E402
 from tasks_programs import MANY, PROGRAMS, W  # noqa: E402
 
-TIMES = amounts.number("SCHEDULES", 0) or 0.25
+TIMES = amounts.number("SCHEDULES", 0) or 0.2
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 FAULTY = [(fault.__name__, program) for fault in FAULTS for program in FAULTS[fault]]
 

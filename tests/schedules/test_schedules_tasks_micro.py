@@ -41,15 +41,15 @@ def micropython(*words):
 
 @pytest.mark.parametrize("part", range(4))
 def test_schedules_in_micropython_keep_the_rules(part):
-    status, output = micropython("all:%d/4" % part, 80 * TIMES)
+    status, output = micropython("all:%d/4" % part, 50 * TIMES)
     assert status == 0 and output.endswith(" schedules\n"), output
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_random_schedules_in_micropython_keep_the_rules(part):
-    first = part * 300 * TIMES
-    status, output = micropython("random:%d-%d" % (first, first + 300 * TIMES - 1), 4)
-    assert status == 0 and output == "%d schedules\n" % (1200 * TIMES), output
+    first = part * 200 * TIMES
+    status, output = micropython("random:%d-%d" % (first, first + 200 * TIMES - 1), 4)
+    assert status == 0 and output == "%d schedules\n" % (800 * TIMES), output
 
 
 @pytest.mark.parametrize("name, seed", [("sleeper", 1), ("sleeper", 2), ("timer_again", 4)])

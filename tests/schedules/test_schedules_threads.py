@@ -1,11 +1,11 @@
 """upycsp and uthreading keep their promises in every schedule that explore.py makes them run.
 
-    python tests/schedules/explore.py --most 100   # the same by hand, with a table
+    python tests/schedules/explore.py --most 60 --more 0.6   # the same by hand, with a table
     SCHEDULES=20 make test ARGS="-k schedules"     # all, and 20 times as many by chance
 
-Of a program that has more schedules with as many pre-emptions as it allows the first 100 are run,
-beside all with fewer pre-emptions and those by chance: about 55 000. `make schedules` leaves out
-none.
+Of a program that has more schedules with as many pre-emptions as it allows the first 60 are run,
+beside all with fewer pre-emptions and three fifths of those by chance: about 35 000, and 9 000
+with points between lines. `make schedules` leaves out none.
 """
 
 import os
@@ -30,7 +30,7 @@ def explore(*args):
     return done.returncode, done.stdout
 
 
-BOUND = [] if "SCHEDULES" in os.environ else ["--most", "100"]
+BOUND = [] if "SCHEDULES" in os.environ else ["--most", "60", "--more", "0.6"]
 
 
 def number(output):
@@ -42,7 +42,7 @@ def test_no_schedule_breaks_a_promise():
     status, output = explore(*BOUND)
     print(output)
     assert status == 0
-    assert number(output) >= 50000
+    assert number(output) >= 30000
 
 
 @pytest.mark.timeout(0 if "SCHEDULES" in os.environ else 1200)
@@ -50,7 +50,7 @@ def test_no_schedule_with_points_between_lines_breaks_a_promise():
     status, output = explore("--lines", *BOUND)
     print(output)
     assert status == 0
-    assert number(output) >= 10000
+    assert number(output) >= 8000
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -23,7 +23,8 @@ from coverage.parser import PythonParser
 
 WEB = pathlib.Path(__file__).with_name("web")
 PACKAGE = run.ROOT / "build" / "web"  # where npm puts it
-LONG = "random"  # tests that play for long take minutes under settrace
+# Tests that play for long, by parts of their names: under settrace they take seconds to minutes.
+LONG = ("random", "keep_the_order_of_their_pairing", "lets_nobody_proceed")
 TESTS = ("test_cspcore", "test_cspcore_choice")
 
 
@@ -94,14 +95,16 @@ def functions(module):
     from harness import collect
 
     source = collect.Source(run.ROOT / "tests" / (module + ".py"))
-    return [(name, is_async) for name, is_async, _ in source.functions if LONG not in name]
+    return [(name, is_async) for name, is_async, _ in source.functions
+            if not any(part in name for part in LONG)]
 
 
 def by_marks(build, modules):
     """The lines and the branches that the marks of the Unix port tell, by path."""
     files = ["tests/{}.py".format(name) for name in modules]
     # Hypothesis, which is not needed here, takes longer to load than the rest.
-    words = [*files, "-k", "micropython and not " + LONG, "-p", "no:hypothesispytest"]
+    chosen = " and not ".join(("micropython", *LONG))
+    words = [*files, "-k", chosen, "-p", "no:hypothesispytest"]
     meaning, status = run.measure(build, words)
     arcs = covered_report.arcs_of_marks(pathlib.Path(), build / "marks", meaning)
     lines = {path: {to for start, to in found if start < 0} for path, found in arcs.items()}
