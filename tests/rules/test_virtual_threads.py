@@ -409,11 +409,14 @@ if MICROPYTHON:
 
         clock = VirtualClock()
         used = []
-        for i in range(6):
+        for _ in range(13):
             csp.run(*[sleeps(Log(), clock, k) for k in range(20)], clock=clock)
             gc.collect()
             used.append(gc.mem_alloc())
-        assert min(used[3:]) <= used[2] + 1000, used
+        # What is left behind shows in each growth. A word that an idle thread's stack has kept may
+        # hold a whole run, of 10 KB, until the thread works again: that shows in a few.
+        growths = sorted([used[i + 1] - used[i] for i in range(1, 12)])
+        assert growths[5] < 500, used
 
 
 def test_ticks_go_on_from_those_of_the_clocks_birth():
