@@ -176,10 +176,10 @@ def main(arguments):
     return 0
 
 
-def _program(arguments):
-    # main, of which somebody reads only the beginning: `main.py quick | head -1`.
+def program(function, arguments):
+    """The status of what prints, of which somebody may read only the beginning (`| head -1`)."""
     try:
-        status = main(arguments)
+        status = function(arguments)
         if hasattr(sys.stdout, "flush"):
             sys.stdout.flush()
         return status
@@ -198,7 +198,7 @@ def _program(arguments):
 
 if __name__ == "__main__":
     _on_pc = getattr(config, "ON_PC", sys.platform in ("linux", "darwin", "win32"))
-    _status = _program(sys.argv[1:]) if _on_pc else main([])
+    _status = program(main, sys.argv[1:]) if _on_pc else main([])
     # A SystemExit would make a board start main.py again.
     if _status and _on_pc:
         sys.exit(_status)

@@ -26,7 +26,7 @@ import sys
 import time
 
 from benchmarks import libs, waiter
-from benchmarks.harness import Meter, Table, Unmeasurable
+from benchmarks.harness import Meter, Table, Unmeasurable, WrongResult
 
 asyncio = None
 
@@ -100,6 +100,9 @@ def makers(csp, waits):
     return found
 
 
+_TOO_EARLY = "a process that was to wait has ended"
+
+
 class Coroutines:
     """Processes that wait, as coroutines. To be used by an asyncio task."""
 
@@ -108,16 +111,24 @@ class Coroutines:
         self._waits = waits
         self._ch = csp.Channel("c")
         self._task = None
+        self._ended = False
 
     async def start(self, n):
-        """Returns when n processes wait."""
+        """Returns when n processes wait; raises what one of them ended by instead."""
+        self._ended = False
         self._task = asyncio.create_task(self._all(n))
         while libs.waiting_in(self._ch) < n:
+            if self._ended:
+                await self._task
+                raise WrongResult(_TOO_EARLY)
             await asyncio.sleep_ms(0)
 
     async def _all(self, n):
-        read = self._ch.read
-        return await self._csp.Parallel(*[self._waits(read) for _ in range(n)])
+        try:
+            read = self._ch.read
+            return await self._csp.Parallel(*[self._waits(read) for _ in range(n)])
+        finally:
+            self._ended = True
 
     async def end(self, n):
         """Let all of them end; whether each got its value."""
@@ -138,7 +149,7 @@ class Threads:
         self._handles = None
 
     def start(self, n):
-        """Returns when n processes wait."""
+        """Returns when n processes wait; raises what one of them ended by instead."""
         read = self._ch.read
         if self._spawn:
             self._handles = [self._spawn(self._waits(read)) for _ in range(n)]
@@ -147,20 +158,32 @@ class Threads:
             for p in self._handles:
                 p.start()
         while libs.waiting_in(self._ch) < n:
+            if not all(self._alive(p) for p in self._handles):
+                read.poison()
+                self._join()
+                raise WrongResult(_TOO_EARLY)
             time.sleep(0.001)
 
     def end(self, n):
         """Let all of them end; whether each value was got once."""
         for i in range(n):
             self._ch.write(i)
-        if self._spawn:
-            results = [h.join() for h in self._handles]
-        else:
-            for p in self._handles:
-                p.join()
-            results = [p.retval for p in self._handles]
+        results = self._join()
         self._handles = None
         return sorted(results) == list(range(n))
+
+    def _alive(self, p):
+        return not p.done() if self._spawn else p.is_alive()
+
+    def _join(self):
+        if self._spawn:
+            return [h.join() for h in self._handles]
+        for p in self._handles:
+            p.join()
+        for p in self._handles:
+            if p.exception is not None:
+                raise p.exception
+        return [p.retval for p in self._handles]
 
 
 # --- rows

@@ -122,6 +122,71 @@ def test_on_cpython_it_is_one_sentence():
 
 @needs_micropython
 @pytest.mark.parametrize("lib", LIBS)
+def test_processes_that_do_not_fit_the_heap_end_with_status_1(lib):
+    for heap, total in ("112K", 113280), ("128K", 129536):
+        status, output, errors = run("micropython", "main.py", "memory", "lib=" + lib, heap=heap)
+        if (lib, heap, status) == ("thesis-upycsp", "128K", 0):
+            continue  # its rows do fit
+        assert status == 1, output + errors
+        said = "memory: these sizes do not fit the heap of {} bytes".format(total)
+        assert errors.splitlines()[-1:] == [said], errors
+
+
+_ENDS_EARLY = """
+import sys
+sys.path.insert(0, {root!r})
+from benchmarks import libs, memory, waiter
+from benchmarks.harness import WrongResult
+csp = libs.load({lib!r}, {api!r})
+plain = libs.is_plain({lib!r}, {api!r})
+kind = memory.Threads if plain else memory.Coroutines
+one = [True]
+
+def fails(waits):
+    # Of the processes the second ends at once.
+    def made(cin):
+        one[0] = not one[0]
+        return ends(cin) if one[0] else waits(cin)
+    return made
+
+if plain:
+    @csp.process
+    def ends(cin):
+        {ends}
+else:
+    memory.load_asyncio()
+    @csp.process
+    async def ends(cin):
+        {ends}
+
+many = kind(csp, fails(waiter.of(csp, plain)))
+
+async def starts():
+    await many.start(2)
+
+try:
+    many.start(2) if plain else csp.run(starts())
+except (WrongResult, KeyError) as e:
+    print(type(e).__name__, e)
+"""
+
+
+@needs_micropython
+@pytest.mark.parametrize("lib", LIBS)
+@pytest.mark.parametrize("ends, said", (
+    ("cin.poison()", "WrongResult a process that was to wait has ended"),
+    ("raise KeyError('broken')", "KeyError"),
+))
+def test_a_process_that_ends_before_it_waits_is_not_waited_for(tmp_path, lib, ends, said):
+    script = tmp_path / "early.py"
+    api = "plain" if lib == "upycsp" else None
+    script.write_text(_ENDS_EARLY.format(root=str(ROOT), lib=lib, api=api, ends=ends))
+    status, output, errors = run("micropython", str(script))
+    assert status == 0 and output.startswith(said), output + errors
+
+
+@needs_micropython
+@pytest.mark.parametrize("lib", LIBS)
 def test_a_wrong_value_of_one_that_waited_ends_with_status_1(tmp_path, lib):
     read = _PLAIN_READ if "upycsp" in lib.split("-") else _ASYNC_READ
     read = read.replace("self.poison = ch.poison", "self.poison = ch.poison\n"

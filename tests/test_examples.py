@@ -206,6 +206,17 @@ def test_what_cannot_be_run_is_named(port, words, said):
     assert errors.startswith(said) and len(errors.splitlines()) == 1
 
 
+def test_who_reads_no_further_ends_it_quietly(port):
+    inlet, outlet = os.pipe()
+    os.close(inlet)
+    with open(outlet, "w") as nobody:
+        done = patience.run(
+            [*interpreters.command(port, HEAP), RUN, "button_led"], cwd=ROOT, stdout=nobody,
+            env=interpreters.environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True, timeout=180)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_the_status_of_an_example_that_fails_is_1(port):
     errors = play(port, "sensor_logger", "LOG=/no such folder/log.csv", status=1)
     assert "Errno 2]" in errors.splitlines()[-1]

@@ -338,6 +338,9 @@ class Thread:
         finally:
             self._alive.release()
 
+    def is_alive(self):
+        return self._alive.locked()
+
     def join(self):
         self._alive.acquire()
         self._alive.release()

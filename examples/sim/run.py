@@ -4,7 +4,8 @@
     micropython examples/sim/run.py philosophers NAIVE=True LIB=upycsp
 
 NAME=value sets a constant of the example, LIB the library of those that config.py gives one. Exit
-status: 1 if the example failed, 2 for an unknown example, constant or value.
+status: 1 if the example failed, 2 for an unknown example, constant or value, 141 if nobody reads
+on what it prints.
 """
 
 import sys
@@ -111,4 +112,5 @@ def main(words):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    from main import program
+    sys.exit(program(main, sys.argv[1:]))
