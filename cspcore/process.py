@@ -12,7 +12,9 @@ SHORT = const(2)  # failed by a MemoryError
 
 _no_memory = MemoryError("memory allocation failed")
 
-_NESTS = (list, tuple)  # made once: there may be no memory for it when a process dies
+# Made once: there may be no memory for them when a process dies.
+_UNNOTED = (MemoryError, ValueError)  # a strength could not be noted, or it is none
+_NESTS = (list, tuple)
 _DEEPEST = 9  # how deep lists are searched for ends, and one: it may contain itself
 
 
@@ -55,7 +57,7 @@ class BaseProcess:
             try:
                 forsake(self._args, exception)
                 forsake(self._kwargs, exception)
-            except MemoryError as er:  # a strength could not be noted: that is a failure
+            except _UNNOTED as er:  # that is a failure
                 exception = er
                 forsake(self._args, exception)
                 forsake(self._kwargs, exception)

@@ -128,7 +128,7 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         self.op = ENDED
         self.value = value
         if exception is not None:
-            self.fail(self.die(exception))
+            self.fail(self._die(exception))
         group = self._group
         self._group = False
         # What refers to a process that has ended keeps nothing else alive but its function, which
@@ -140,6 +140,12 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
         self.task = None
         if older is newer is alive and _all_ended is not None:
             engine.wake(_all_ended)
+
+    def _die(self, exception):
+        try:
+            return self.die(exception)
+        except BaseException as er:  # not even its ends could be poisoned
+            return er if isinstance(exception, PoisonException) else exception
 
     def _leave(self):
         # An interrupt may have come between the moment when it queued itself and its wait.

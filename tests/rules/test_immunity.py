@@ -325,6 +325,43 @@ async def test_a_process_whose_strength_can_not_be_noted_has_failed():
         assert await par(*met) == [None] * 3
 
 
+async def test_a_process_that_ends_by_poison_of_no_strength_has_failed():
+    for strength in (-1, 1.5, "2"):
+        first, second, named = [csp.Channel("c", immunity=5) for _ in range(3)]
+        h = await posted(first, strength_met(first.read), 1)
+        with raises(ValueError) as e:
+            await par(raises_strength(strength, first.write, second.read, by_name=named.write))
+        assert str(e.value) == "a strength is an int and not negative"
+        assert await join(h) is None
+        met = [strength_met(second.write, 1), strength_met(named.read)]
+        assert await par(*met) == [None] * 2
+
+
+class Unmade(csp.Channel):
+    """A channel whose making was forgotten."""
+
+    def __init__(self):
+        pass
+
+
+@csp.process
+async def fails(exception, end=None):
+    raise exception
+
+
+async def test_a_process_with_an_end_of_a_channel_that_was_never_made_ends_all_the_same():
+    try:
+        end = Unmade().write
+    except AttributeError:
+        return  # with threads even its ends can't be had
+    with raises(KeyError):
+        await par(fails(KeyError("broken"), end))
+    with raises(AttributeError):
+        await par(fails(csp.PoisonException(), end))
+    with raises(AttributeError):
+        await par(give(end, 1))
+
+
 @csp.process
 async def writes_together(guards, immune):
     await par(*guards)
