@@ -1,11 +1,12 @@
 """How a coroutine waits and wakes on CPython: every wait is a future of asyncio's own loop.
 
 The same names as in `micro`, which explains them. No private part of asyncio is used here beyond
-the protocol of a bare `yield future` (`_asyncio_future_blocking`), what `_calls` looks at, and
-the `_clock_resolution` of a virtual loop.
+the protocol of a bare `yield future` (`_asyncio_future_blocking`) and what `_calls` looks at.
 """
 
 import asyncio
+import contextvars
+import heapq
 import inspect
 import logging
 import os
@@ -780,12 +781,19 @@ class VirtualTime:
 
 
 class _JumpingLoop(asyncio.SelectorEventLoop):
+    # Asyncio calls in one round all that is due, and in no order what is due at one moment. Here
+    # the timer that was set first goes first, and all that it lets go on comes before the next:
+    # as on MicroPython, and as with threads.
+
+    _ROUNDS = 1000  # of others, after which comes what is due: one who polls never rests
+
     def __init__(self, virtual):
         self._virtual = virtual
-        super().__init__(_JumpingSelector(virtual))
-        # What is due within it is due now. It is to be more than the float's last place: asyncio's
-        # 1e-9 is not from 194 days on, and it would look for ever at what is due.
-        self._clock_resolution = 1e-6
+        self._timers = []  # a heap of (us, number, timer)
+        self._made = 0
+        self._cancelled = 0  # of those in it
+        self._rounds = 0  # since a timer went on
+        super().__init__(_JumpingSelector(self))
 
     def time(self):
         return self._virtual.us / 1000000
@@ -795,18 +803,82 @@ class _JumpingLoop(asyncio.SelectorEventLoop):
             return None  # the selector calls it when nothing else can go on
         return super().call_later(delay, callback, *args, **kwargs)
 
+    def call_at(self, when, callback, *args, context=None):
+        if self.is_closed():
+            raise RuntimeError("Event loop is closed")
+        if context is None:
+            context = contextvars.copy_context()
+        timer = _JumpingTimer(when, callback, args, self, context)
+        us = round(when * 1000000)
+        if us <= self._virtual.us:
+            self._ring(timer)
+        else:
+            self._made += 1
+            timer.waits = True
+            heapq.heappush(self._timers, (us, self._made, timer))
+        return timer
+
+    def _ring(self, timer):
+        timer.waits = False
+        self.call_soon(timer.call, context=timer.context)
+
+    def ring_next(self, rests):
+        """Let the next timer go on, if all others rest or it has been due for long; whether so."""
+        self._rounds += 1
+        while self._timers:
+            us, _, timer = self._timers[0]
+            if timer.cancelled():
+                heapq.heappop(self._timers)
+                self._cancelled -= 1
+            elif rests or us <= self._virtual.us and self._rounds > self._ROUNDS:
+                heapq.heappop(self._timers)
+                self._rounds = 0
+                self._virtual.us = us
+                self._ring(timer)
+                return True
+            else:
+                break
+        return False
+
+    def note_cancelled(self):
+        # Of a million limits that were met none is kept until its time.
+        self._cancelled += 1
+        if self._cancelled > 100 and self._cancelled * 2 > len(self._timers):
+            self._timers = [entry for entry in self._timers if not entry[2].cancelled()]
+            heapq.heapify(self._timers)
+            self._cancelled = 0
+
+
+class _JumpingTimer(asyncio.TimerHandle):
+    def __init__(self, when, callback, args, loop, context):
+        super().__init__(when, callback, args, loop, context)
+        self.waits = False  # in the heap of its loop
+        self._jumping = loop
+        self.context = context
+        self._does = callback, args
+
+    def call(self):
+        if self._does is not None:
+            callback, args = self._does
+            callback(*args)
+
+    def cancel(self):
+        if not self.cancelled():
+            super().cancel()
+            self._does = None
+            if self.waits:
+                self._jumping.note_cancelled()
+
 
 class _JumpingSelector(selectors.DefaultSelector):
-    def __init__(self, virtual):
+    def __init__(self, loop):
         super().__init__()
-        self._virtual = virtual
+        self._loop = loop
 
     def select(self, timeout=None):
         events = super().select(0)
-        if events or timeout is not None and timeout <= 0:
-            return events
-        if timeout is not None:
-            self._virtual.us += round(timeout * 1000000)
+        rests = not events and timeout is None
+        if self._loop.ring_next(rests) or not rests:
             return events
         if _watch is None:
             return super().select(None)

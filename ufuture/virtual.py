@@ -91,7 +91,10 @@ else:
             _move(self._spare, self._ticks, ticks_ms())
 
         def _push_now(self, task):
-            self._usual[1](task, self._ticks)
+            # Processes that are woken come before what else is ready, so before the next timer of
+            # this moment; but not the driver where it gives way.
+            first = task is engine._driver and core.cur_task is not task
+            self._usual[1](task, ticks_ms() if first else self._ticks)
 
         def _push_later(self, task, when):
             ms = ticks_diff(when, self._ticks)

@@ -249,17 +249,21 @@ class Place:
         self._usual = None
 
     def take(self, me):
-        """From now on the thread with this offer waits here."""
+        """From now on the thread with this offer waits here.
+
+        It runs no other process within its own: that would go before those that stand in the line.
+        """
         wait = self.wait
         wake = self.wake
-        self._usual = me.wait, me.wake
+        self._usual = me.wait, me.wake, me.nests
         self._me = me
         me.wait = wait
         me.wake = wake
+        me.nests = False
 
     def restore(self):
         if self._me is not None:
-            self._me.wait, self._me.wake = self._usual
+            self._me.wait, self._me.wake, self._me.nests = self._usual
             self._me = None
 
     def wait(self):

@@ -6,7 +6,6 @@ import csp
 
 from rules_support import (
     LIB,
-    MICROPYTHON,
     POISONED,
     Log,
     idle,
@@ -364,10 +363,63 @@ def test_a_timer_that_was_not_chosen_takes_no_time():
 def test_timers_that_are_due_together_come_as_they_were_armed():
     clock, log = VirtualClock(), Log()
     csp.run(*[sleeps(log, clock, name, 10, 2) for name in "abcdef"], clock=clock)
-    items = log.items()
-    if LIB == "uapycsp" and not MICROPYTHON:  # asyncio's heap there knows times alone
-        items.sort()
-    assert items == [(10, n) for n in "abcdef"] + [(20, n) for n in "abcdef"]
+    assert log.items() == [(10, n) for n in "abcdef"] + [(20, n) for n in "abcdef"]
+
+
+def test_timers_that_were_armed_at_other_times_and_are_due_together_come_as_they_were_armed():
+    clock, log = VirtualClock(), Log()
+
+    @csp.process
+    async def late(name, before):
+        await sleep(before)
+        await sleep(40 - before)
+        log.add((clock.now_ms(), name))
+
+    csp.run(*[late(n, n) for n in (7, 3, 5, 1, 4, 2, 6)], clock=clock)
+    assert log.items() == [(40, n) for n in range(1, 8)]
+
+
+def test_who_is_woken_at_a_moment_goes_on_before_the_next_timer_of_that_moment():
+    clock, log = VirtualClock(), Log()
+    a, b = csp.Channel("a"), csp.Channel("b")
+
+    @csp.process
+    async def feeds(cout):
+        for ms in (10, 59, 60, 60):
+            await sleep(ms)
+            await cout(clock.now_ms())
+        cout.poison()
+
+    @csp.process
+    async def watches(cin):
+        quiet = csp.Timer(ms=60)
+        alt = csp.Alternative(cin, quiet)
+        while True:
+            guard, value = await alt.select()
+            log.add("alarm" if guard is quiet else value)
+
+    @csp.process
+    async def relays(cin, cout):
+        while True:
+            await cout(await cin())
+
+    csp.run(feeds(a.write), relays(a.read, b.write), watches(b.read), clock=clock)
+    assert log.items() == [10, 69, 129, 189]
+
+
+def test_the_members_of_a_parallel_begin_in_their_order():
+    log = Log()
+
+    @csp.process
+    async def tells(name):
+        log.add(name)
+
+    @csp.process
+    async def asks(names):
+        await par(*[tells(n) for n in names])
+
+    csp.run(asks("abcd"), asks("efgh"), clock=VirtualClock())
+    assert "".join(log.items()) == "abcdefgh", log.items()
 
 
 @csp.process

@@ -4,7 +4,7 @@ import csp
 import ufuture
 from uapycsp.virtual import VirtualClock
 
-from rules_support import MICROPYTHON, Log, asyncio, idle, raises, sentence
+from rules_support import MICROPYTHON, Log, asyncio, idle, raises, sentence, skip
 
 VARIANTS = ("uapycsp",)
 
@@ -52,6 +52,28 @@ def test_what_gives_way_without_end_gets_its_turn_and_time_stands_still():
 
     csp.run(spins(), spins(), sleeps(), clock=clock)
     assert log.items() == [(0, "spun"), (0, "spun"), (1, "slept")]
+
+
+def test_a_timer_of_this_moment_comes_although_another_one_polls():
+    clock = VirtualClock()
+    due = []
+
+    @csp.process
+    async def polls():
+        await sleep(5)
+        n = 0
+        while not due and n < 20000:
+            await ufuture.sleep_ms(0)
+            n += 1
+        return n
+
+    @csp.process
+    async def sleeps():
+        await sleep(5)
+        due.append(clock.now_ms())
+
+    assert csp.run(polls(), sleeps(), clock=clock)[0] < 20000
+    assert due == [5]
 
 
 def test_tasks_that_wake_one_another_without_end_keep_no_process_from_running():
@@ -105,6 +127,79 @@ def test_cancelled_sleeps_and_limits_take_no_time():
 
     csp.run(main(), clock=clock)
     assert clock.now_ms() == 7
+
+
+def test_a_timer_that_is_cancelled_at_its_moment_or_after_it_does_nothing():
+    if MICROPYTHON:
+        skip("its loops have no timers of their own")
+    clock, log = VirtualClock(), Log()
+
+    async def main():
+        loop = asyncio.get_running_loop()
+
+        def ends_others():
+            log.add("ends others")
+            for t in timers:
+                t.cancel()
+                t.cancel()
+
+        loop.call_later(5, ends_others)
+        timers = [loop.call_later(5, log.add, n) for n in "ab"]
+        await asyncio.sleep(6)
+        for t in timers:
+            t.cancel()
+        timers = [loop.call_later(0, log.add, "none"), loop.call_at(loop.time(), log.add, "no")]
+        for t in timers:
+            t.cancel()
+        loop.call_later(-1, log.add, "at once")
+        await asyncio.sleep(1)
+
+    csp.run(main(), clock=clock)
+    assert log.items() == ["ends others", "at once"]
+    assert clock.now_ms() == 7000
+
+
+def test_limits_that_were_met_are_not_kept_until_their_time():
+    if MICROPYTHON:
+        skip("its loops have no timers of their own")
+    import weakref
+
+    kept = []
+
+    class Met:
+        def noted(self):
+            pass
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        later = loop.call_later(5, kept.append, "rang")
+        for _ in range(1000):
+            met = Met()
+            timer = loop.call_later(DAY_MS, met.noted)
+            kept.append(weakref.ref(met))
+            met = None
+            await asyncio.sleep(0)
+            timer.cancel()
+        timer = None
+        assert not any(m() for m in kept), "a cancelled timer keeps what it would call"
+        assert len(loop._timers) < 300 and not later.cancelled()
+        await asyncio.sleep(6)
+        assert kept.pop() == "rang"
+
+    csp.run(main(), clock=VirtualClock())
+
+
+def test_a_closed_loop_takes_no_timer():
+    if MICROPYTHON:
+        skip("its loops have no timers of their own")
+    loops = []
+
+    async def main():
+        loops.append(asyncio.get_running_loop())
+
+    csp.run(main(), clock=VirtualClock())
+    with raises(RuntimeError):
+        loops[0].call_later(1, print)
 
 
 def test_a_write_that_was_cancelled_too_late_is_cancelled_at_the_next_wait():
