@@ -686,6 +686,10 @@ def test_a_barrier_needs_a_party():
     for n in (0, -1):
         with raises(ValueError):
             Barrier(n)
+    for n in (1.5, "2", None):
+        with raises(TypeError) as e:
+            Barrier(n)
+        assert str(e.value) == "a whole number of parties is expected"
 
 
 # Without memory

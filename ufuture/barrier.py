@@ -7,6 +7,8 @@ class Barrier:
     """Lets tasks go on when `parties` of them have come, then the next ones, and so on."""
 
     def __init__(self, parties):
+        if not isinstance(parties, int):
+            raise TypeError("a whole number of parties is expected")
         if parties < 1:
             raise ValueError("a barrier needs at least one party")
         self.parties = parties
