@@ -93,8 +93,10 @@ else:
         def _push_now(self, task):
             # Processes that are woken come before what else is ready, so before the next timer of
             # this moment; but not the driver where it gives way.
-            first = task is engine._driver and core.cur_task is not task
-            self._usual[1](task, ticks_ms() if first else self._ticks)
+            if task is engine._driver and core.cur_task is not task:
+                self._usual[1](task, ticks_ms())
+            else:
+                self._usual[1](task, self._ticks)
 
         def _push_later(self, task, when):
             ms = ticks_diff(when, self._ticks)
