@@ -272,6 +272,6 @@ class Table:
         for name, value in more:
             fields.append((name, _number(value) if isinstance(value, float) else str(value)))
         rows += 1
-        print("RESULT {" + ", ".join(['"{}": {}'.format(k, v) for k, v in fields]) + "}")
+        print("RESULT {", ", ".join(['"{}": {}'.format(k, v) for k, v in fields]), "}", sep="")
         if samples:
             print("SAMPLES [" + ", ".join([_number(v) for v in us]) + "]")

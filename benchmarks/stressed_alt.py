@@ -160,8 +160,9 @@ def _most_row(table, lib, api, sizes):
     csp, processes = _load(lib, api, sizes)
     n = max(1, sizes["selects"] // 10)
     at_most = sizes["threads" if lib == "upycsp" else "at_most"]
-    # To tell what was found, for what threads have in use stays so. A heap may lack large pieces.
-    reserve = [bytearray(512) for _ in range(8)]
+    # To tell what was found, for what threads have in use stays so: a row takes 5 KB till it is
+    # printed. A heap may lack large pieces.
+    reserve = [bytearray(512) for _ in range(20)]
     count, meter, stop = most(csp, processes, sizes["channels"][0], at_most, n)
     del reserve
     if meter is None:
