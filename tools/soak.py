@@ -4,7 +4,8 @@
 
 Starts an interpreter with tests/soak/program.py for each of the libraries, and watches it: its
 counts of messages, its heap and its threads. The exit status is 1 after any loss, growth, crash
-or hang. `both` runs upycsp's networks in threads beside uapycsp's in the main thread.
+or hang, and if a thread is left at work. `both` runs upycsp's networks in threads beside
+uapycsp's in the main thread.
 """
 
 import argparse
@@ -44,8 +45,11 @@ LOG_LINES = 120
 LEAST_LOOKS = 9
 HEAP_FACTOR = 1.2
 HEAP_ROOM = {"micropython": 128 * 1024, "cpython": 4000}  # bytes, blocks
-THREADS_FACTOR = 1.1
-THREADS_ROOM = 8  # how many of the networks are large at one time is chance
+
+# Threads are kept: their number is the most that there were at one time, and rises by chance, the
+# later the slower the machine is. In each slot there are at most its process, the ten of a crowd,
+# and the two of a bridge to the other library; a soak of any length needs no more.
+THREADS_MOST = 8 * (1 + 10 + 2)
 
 _SILENCE = object()
 
@@ -64,6 +68,13 @@ def growth(name, values, factor, room):
     if after - before <= most:
         return None
     return "{} grew from {:.0f} to {:.0f}".format(name, before, after)
+
+
+def too_many(threads):
+    """One line if there were more threads than the networks can use, else None."""
+    if threads <= THREADS_MOST:
+        return None
+    return "{} threads, {} at most are of use".format(threads, THREADS_MOST)
 
 
 class Soak:
@@ -237,10 +248,12 @@ class Soak:
         room = HEAP_ROOM[self.options.interpreter]
         for line in (
             growth("the heap", heaps, HEAP_FACTOR, room),
-            growth("the number of threads", threads, THREADS_FACTOR, THREADS_ROOM),
+            too_many(max(threads, default=0)),
         ):
             if line:
                 self.faults.append(line)
+        if self.end and self.end["busy"] and not self.faults:
+            self.faults.append("threads at work after the end: {}".format(self.end["busy"]))
 
     def messages(self):
         return self.end["messages"] if self.end else self.looks[-1].messages if self.looks else 0
@@ -336,7 +349,7 @@ def arguments(words):
                         help="time between two looks")
     parser.add_argument("--looks", type=commands.whole(0), default=0,
                         help="how often to look at least")
-    # What the program does wrong, for tests: loss, stuck, mute, leak, threads, crash.
+    # What the program does wrong, for tests: loss, stuck, mute, leak, threads, thread, crash.
     parser.add_argument("--fault", default="-", help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     options.seconds = max(1, options.seconds // len(options.libs))

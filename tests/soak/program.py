@@ -104,7 +104,7 @@ class Monitor:
             messages=messages,
             networks=networks,
             heap=heap(),
-            threads=thread_count(),
+            threads=sum(thread_counts()),
             runs=[[s.kind, s.seed] for s in self.slots],
         )
         if self.state.fault:
@@ -143,10 +143,11 @@ def do_wrong(monitor):
     if FAULT == "leak":
         monitor.leak.append(bytearray(250000))
     elif FAULT == "threads":
-        for _ in range(12):  # more than a few large networks have at one time
-            uthreading.Thread(target=upycsp.Channel("c", external=True).read, daemon=True).start()
-    elif len(monitor.leak) < 3:
+        leave_threads(12)
+    elif len(monitor.leak) != 3:
         return
+    elif FAULT == "thread":
+        leave_threads(1)
     elif FAULT == "crash":
         try:
             import uctypes
@@ -158,6 +159,11 @@ def do_wrong(monitor):
     elif FAULT == "mute":
         while True:
             pass
+
+
+def leave_threads(n):
+    for _ in range(n):
+        uthreading.Thread(target=upycsp.Channel("c", external=True).read, daemon=True).start()
 
 
 def totals(slots):
@@ -172,9 +178,19 @@ def tell(kind, **words):
         sys.stdout.flush()
 
 
-def thread_count():
+def thread_counts():
+    """How many kept threads are (idle, at work)."""
     kept = sys.modules.get("uthreading.kept")
-    return sum(kept.counts()) if kept else 0
+    return kept.counts() if kept else (0, 0)
+
+
+def still_at_work():
+    """How many threads do not end their work, now that nothing is left to do."""
+    for _ in range(500):
+        if not thread_counts()[1]:
+            return 0
+        time.sleep(0.01)
+    return thread_counts()[1]
 
 
 # The libraries
@@ -302,7 +318,7 @@ def main():
     for text in [state.fault] + ends:
         if text:
             tell("fault", text=text)
-    tell("end", messages=messages, networks=networks, heap=heap(), threads=thread_count())
+    tell("end", messages=messages, networks=networks, busy=still_at_work())
 
 
 def looks(monitor):

@@ -66,14 +66,16 @@ QUICK = ("--look-ms", "100", "--looks", "12", "--limit", "4", "--seconds")
         ("mute", "uapycsp", "hang: no sign of life"),
         ("leak", "uapycsp", "the heap grew from"),
         ("leak", "upycsp", "the heap grew from"),
-        ("threads", "upycsp", "the number of threads grew from"),
+        ("threads", "upycsp", "threads, 104 at most are of use"),
+        ("thread", "upycsp", "threads at work after the end: 1"),
+        ("thread", "both", "threads at work after the end: 1"),
         ("crash", "upycsp", "the interpreter died of SIGSEGV"),
         ("crash", "uapycsp", "the interpreter died of SIGSEGV"),
     ],
 )
 def test_it_finds(fault, library, said):
     # What grows is found in the looks, the rest as soon as it happens.
-    seconds = {"stuck": "9", "leak": "1", "threads": "1"}.get(fault, "3")
+    seconds = {"stuck": "9", "leak": "1", "threads": "1", "thread": "1"}.get(fault, "3")
     status, text = run_soak("--libs", library, "--seed", "5", "--fault", fault, *QUICK, seconds)
     assert status == 1, text
     assert said in text and "FAULT {}: ".format(library) in text, text
