@@ -197,6 +197,43 @@ def test_a_stream_takes_what_is_read():
     assert stream.written == [b"0", b"1"] and ch.poisoned
 
 
+def test_what_has_gone_when_it_is_cancelled_does_not_go_once_more():
+    if not MICROPYTHON:
+        raise SkipTest("its transports keep account themselves")
+    import io
+
+    class Uart(io.IOBase):
+        room = 4
+        got = b""
+
+        def write(self, data):
+            n = min(len(data), self.room)
+            self.got += bytes(data[:n])
+            self.room -= n
+            return n or None
+
+        def ioctl(self, request, arg):
+            if request != 3:
+                return -1  # it has no number of a file
+            return arg & 4 if self.room else 0
+
+    uart = Uart()
+    stream = asyncio.StreamWriter(uart)
+
+    async def main(line, room):
+        ch = Channel("out")
+        Spawn(ToStream(ch.read, stream))  # it ends with the run
+        await ch.write(line)
+        for n in room:
+            uart.room += n
+            await until(lambda: not uart.room)
+
+    run(main(b"0123456789\n", (3, 2)))
+    assert uart.got == b"012345678"
+    run(main(b"next\n", (1, 6)))
+    assert uart.got == b"0123456789\nnext\n"
+
+
 def test_a_server_does_not_wait_for_its_connections():
     if MICROPYTHON:
         raise SkipTest("its wait_closed waits for who listens alone")

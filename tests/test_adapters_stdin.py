@@ -97,6 +97,40 @@ def test_a_return_and_its_newline_may_come_apart(library):
     assert text.splitlines() == ["b'two\\n'", "b'\\n'", "end"]
 
 
+QUESTIONS = """
+@csp.process
+async def first(cin):
+    line = await cin()
+    cin.poison()
+    return line
+
+for question in ("name", "age"):
+    lines = csp.Channel("lines")
+    print(question, csp.run(csp.adapters.StdinLines(lines.write), first(lines.read))[1])
+"""
+
+
+@with_each
+@pytest.mark.parametrize("typed", (("Ann\r\n", "42\r\n"), ("Ann\r", "\n42\r")))
+def test_the_next_one_gets_no_newline_of_a_return_before(library, typed):
+    text = "import {} as csp\n".format(library) + QUESTIONS
+    if library == "upycsp":
+        text = text.replace("async ", "").replace("await ", "")
+    command = interpreters.command("micropython")
+    if command is None:
+        pytest.skip("no MicroPython")
+    with subprocess.Popen(
+        [*command, "-c", text],
+        cwd=interpreters.ROOT, env=interpreters.environment(), text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as p:
+        p.stdin.write(typed[0])
+        p.stdin.flush()
+        assert p.stdout.readline() == "name b'Ann\\n'\n"
+        text, _ = p.communicate(typed[1], timeout=60)
+    assert text == "age b'42\\n'\n"
+
+
 BEATS = """
 @csp.process
 async def beats(stop):

@@ -10,6 +10,7 @@ cancelled then: a cancellation ends whatever asyncio waits for.
 import sys
 
 from ufuture.loop import engine
+from ufuture.outside import writable
 from ufuture.timeout import wait_for_ms
 from cspcore.errors import PoisonException
 from cspcore.isr import Ring
@@ -172,14 +173,36 @@ async def _to_stream(cin, stream):
     try:
         while True:
             stream.write(await cin())
-            await stream.drain()
+            await _drain(stream)
     except OSError:
         cin.poison()
+
+
+if hasattr(engine, "core"):
+
+    async def _drain(stream):
+        # MicroPython's own notes at its end only what has gone: if it is cancelled, the next one
+        # to use the stream would write all of it once more.
+        if not getattr(stream, "out_buf", None):
+            await stream.drain()
+            return
+        while stream.out_buf:
+            await writable(stream.s)
+            n = stream.s.write(stream.out_buf)
+            if n:
+                stream.out_buf = stream.out_buf[n:]
+
+else:
+
+    def _drain(stream):
+        return stream.drain()
 
 
 class _Console:
     # MicroPython's standard input. Its own `readline` would stop the loop from the first byte of a
     # line to the last one; and the return key of a terminal brings a return, not a newline.
+
+    _last = b""  # that any of them has read: the newline of its return may come after its end
 
     def __init__(self, stdin):
         from select import POLLIN, poll
@@ -188,7 +211,6 @@ class _Console:
         self._stream = engine.of_asyncio("StreamReader")(stdin)
         self._poll = poll()
         self._poll.register(stdin, POLLIN)
-        self._last = b""
 
     async def readline(self):
         line = b""
@@ -198,8 +220,8 @@ class _Console:
                 c = self._stdin.read(1)
             else:
                 c = await self._stream.read(1)
-            last = self._last
-            self._last = c
+            last = _Console._last
+            _Console._last = c
             if c == b"\n" and last == b"\r":
                 continue
             if c in b"\r\n":  # or at the end

@@ -38,12 +38,13 @@ def end_of(cout):
 class Console:
     """Makes newlines of the returns, with or without a newline, that a terminal hands on."""
 
-    _last = b""
+    _last = b""  # that any of them has read: the newline of its return may come after its end
 
     def __call__(self, data):
-        if self._last == b"\r" and data[:1] == b"\n":
+        last = Console._last
+        Console._last = data[-1:]
+        if last == b"\r" and data[:1] == b"\n":
             data = data[1:]
-        self._last = data[-1:]
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
