@@ -24,6 +24,7 @@ from ufuture_support import (
 )
 
 import uapycsp
+from ufuture import gather, wait_for_ms
 from ufuture.loop import engine
 from ufuture.virtual import VirtualClock
 
@@ -92,6 +93,86 @@ async def test_what_nobody_would_hear_the_end_of_does_not_begin():
         loop.set_task_factory(None)
     await settle()
     assert begun == []
+
+
+# Tasks that begin within the call that makes them (CPython 3.12 and later)
+
+
+async def eagerly(f):
+    """await f() in a task of its own, where tasks begin eagerly; how that task ended."""
+    if not hasattr(asyncio, "eager_task_factory"):
+        raise SkipTest("no task begins eagerly")
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(asyncio.eager_task_factory)
+    try:
+        await asyncio.wait([loop.create_task(f())], timeout=60)
+    finally:
+        loop.set_task_factory(None)
+
+
+async def test_with_eager_tasks_the_cancellation_of_a_write_that_stands_is_raised_later():
+    @uapycsp.process
+    async def nothing():
+        return 5
+
+    ways = (
+        lambda: uapycsp.Parallel(nothing(), nothing()),
+        lambda: uapycsp.Sequence(nothing()),
+        lambda: uapycsp.Spawn(nothing()).join(),
+        lambda: nothing(),
+        lambda: gather(nothing()),
+        lambda: wait_for_ms(nothing(), 60000),
+    )
+    log = []
+
+    async def writes(ch, way):
+        await ch.write(1)
+        log.append("wrote")
+        try:
+            await way()
+            await sleep_ms(1)
+            log.append("went on")
+        except CancelledError:
+            log.append("cancelled")
+
+    async def main():
+        for way in ways:
+            ch = uapycsp.Channel()
+            t = asyncio.ensure_future(writes(ch, way))
+            assert await ch.read() == 1
+            t.cancel()
+            await asyncio.wait([t])
+
+    await eagerly(main)
+    assert log == ["wrote", "cancelled"] * len(ways)
+
+
+async def test_with_eager_tasks_a_process_may_be_cancelled_in_its_first_step():
+    log = []
+
+    @uapycsp.process
+    async def first(cin):
+        p.cancel()
+        log.append("begun")
+        await cin()
+
+    @uapycsp.process
+    async def around(cin, inner):
+        inner.append(first(cin))
+        await uapycsp.Parallel(inner[0])
+
+    async def main():
+        nonlocal p
+        p = first(uapycsp.Channel("c").read)
+        with raises(CancelledError):
+            await p
+        p = around(uapycsp.Channel("c").read, [])  # which waits for another first step
+        with raises(CancelledError):
+            await p
+
+    p = None
+    await eagerly(main)
+    assert log == ["begun"] * 2
 
 
 async def test_a_task_that_sleeps_or_waits_for_asyncio_s_own_is_not_lost():

@@ -39,6 +39,7 @@ hasattr = hasattr
 type = type
 len = len
 
+_EAGER = not hasattr(engine, "core")  # CPython may let a task begin before there is its object
 _DROPPED = CancelledError()  # made once: there may be no memory for it
 
 _WRITE = const(1)  # as cspcore's
@@ -174,7 +175,7 @@ class Process(Waiting, engine.Owned, BaseProcess, Awaitable):
 
     def cancel(self):
         """Cancel its task."""
-        if self.op < NEW and self.task is not None:
+        if self.op < NEW and (self.task is not None or _EAGER):
             cancel(self)
 
     def undo(self):

@@ -63,13 +63,14 @@ class _Wait(asyncio.Future):
         if parked is None:
             return super().cancel(msg)
         self.parked = None
-        if self.done():
-            self.taken_back = CancelledError() if msg is None else CancelledError(msg)
         unlimit(parked)
-        # Who has ended before this has done so, though the loop is yet to tell: see Owned.
+        # Who has ended before this has done so, though the loop is yet to tell: see Owned. The
+        # last of them wakes this one.
         for x in list(getattr(parked, "members", ())) + list(getattr(parked, "children", ())):
             if isinstance(x, Owned) and x.task is not None and x.task.done():
                 x._done(x.task)
+        if self.done():
+            self.taken_back = CancelledError() if msg is None else CancelledError(msg)
         parked.cancelled()
         # False if it was woken before: the task then has the error thrown at its next step.
         return super().cancel(msg)
@@ -90,6 +91,7 @@ class Owned(Parked):
 
     task = None
     told = False
+    early = False  # whether it was cancelled in a first step within `start`, by an eager factory
     before = None  # what it raises that had come before it was cancelled
 
     def ended(self, value, exception):
@@ -216,6 +218,8 @@ def start(owned, coro):
     try:
         task.csp_owned = owned
         task.add_done_callback(owned._done)
+        if owned.early:
+            task.cancel()
     except BaseException:
         task.cancel()  # nobody would hear of its end: it does not begin
         raise
@@ -279,7 +283,9 @@ def _is_due(task):
 
 def cancel(owned):
     """Cancel an owned task that was started; the running one as soon as it waits again."""
-    if is_running() and owned.task is asyncio.current_task():
+    if owned.task is None:
+        owned.early = True
+    elif is_running() and owned.task is asyncio.current_task():
         _cancel_later(owned.task, False)
     else:
         owned.task.cancel()
