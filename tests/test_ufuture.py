@@ -543,7 +543,24 @@ def test_a_callback_that_is_added_by_a_callback_is_called_after_those_before_it(
         fut.add_done_callback(first)
         fut.add_done_callback(lambda f: events.append("second"))
         fut.set_result(1)
-        assert events == ["second", "third", "added"]
+        assert events == ["added", "second", "third"]
+
+
+def test_callbacks_may_add_callbacks_as_often_as_they_like():
+    for F in FUTURES:
+        fut = F()
+        called = []
+
+        def again(f):
+            called.append(None)
+            if len(called) < 500:
+                f.add_done_callback(again)
+
+        fut.add_done_callback(again)
+        fut.set_result(1)
+        assert len(called) == 500
+        fut.add_done_callback(called.append)
+        assert called.pop() is fut
 
 
 async def test_a_callback_may_set_another_future():

@@ -35,6 +35,7 @@ class _Base:
         self._result = None
         self._exception = None
         self._callbacks = []
+        self._calls = False
 
     def done(self):
         """Whether it has a result, an exception or was cancelled."""
@@ -88,12 +89,13 @@ class _Base:
     def add_done_callback(self, f):
         """Call f(future) when the future becomes done; at once if it is.
 
-        The callbacks are called in the order they were added, by whoever makes the future done
-        and before that call returns; the waiting tasks go on after that. An exception in a
+        The callbacks are called in the order they were added, one that a callback adds after it,
+        by whoever makes the future done and before that call returns; the waiting tasks go on
+        after that. An exception in a
         callback goes to the loop's exception handler, an interrupt to the caller after the others.
         """
         self._callbacks.append(f)
-        if self._done:
+        if self._done and not self._calls:
             self._call()
 
     def remove_done_callback(self, f):
@@ -113,17 +115,21 @@ class _Base:
         self._call()
 
     def _call(self):
-        while self._callbacks:
-            try:
-                self._callbacks.pop(0)(self)
-            except KeyboardInterrupt:  # each by itself: a tuple of them would need memory
-                self._call()  # the others all the same
-                raise
-            except SystemExit:
-                self._call()
-                raise
-            except BaseException as er:
-                engine.report(self, er, "exception in a callback of a future")
+        self._calls = True  # what a callback adds is called here, and not within it
+        try:
+            while self._callbacks:
+                try:
+                    self._callbacks.pop(0)(self)
+                except KeyboardInterrupt:  # each by itself: a tuple of them would need memory
+                    self._call()  # the others all the same
+                    raise
+                except SystemExit:
+                    self._call()
+                    raise
+                except BaseException as er:
+                    engine.report(self, er, "exception in a callback of a future")
+        finally:
+            self._calls = False
 
     def __repr__(self):
         if not self._done:
