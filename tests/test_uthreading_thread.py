@@ -481,7 +481,56 @@ def test_local_init_runs_in_each_thread():
         raises(TypeError, m.local, 1)
 
 
+def test_a_subclass_of_local_may_have_a_getattr_of_its_own():
+    for m in MODULES:
+
+        class Settings(m.local):
+            def __getattr__(self, name):
+                if MICROPYTHON:  # which asks it first
+                    try:
+                        return super().__getattr__(name)
+                    except AttributeError:
+                        pass
+                if name == "none":
+                    raise AttributeError(name)
+                return "default"
+
+        mine = Settings()
+        mine.level = 5
+
+        def look():
+            before = mine.level
+            mine.level = 6
+            return before, mine.level
+
+        assert in_thread(m, look) == ("default", 6)
+        assert (mine.level, mine.other, hasattr(mine, "none")) == (5, "default", False)
+
+
 if not MICROPYTHON:  # where it is read-only
+
+    def test_a_thread_begins_with_a_context_of_its_own():
+        import contextvars
+        import decimal
+
+        import upycsp
+
+        word = contextvars.ContextVar("word", default="none")
+        word.set("main")
+
+        def look():
+            found = word.get(), decimal.getcontext().prec
+            word.set("a thread")
+            decimal.getcontext().prec = 3
+            return found
+
+        for m in MODULES:
+            for _ in range(3):
+                assert in_thread(m, look) == ("none", decimal.DefaultContext.prec)
+        looks = upycsp.process(look)
+        for _ in range(3):
+            assert upycsp.Spawn(looks()).join() == ("none", decimal.DefaultContext.prec)
+        assert word.get() == "main"
 
     def test_the_dict_of_a_local_is_its_threads_own():
         for m in MODULES:

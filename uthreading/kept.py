@@ -27,6 +27,9 @@ gc.collect()  # what compiling files has left is in the way of the next ones
 # Stack enough for an import: pool, from source, takes 12 KB with words of 32 bits, 40 KB with 64.
 _DEEP = 65536 if sys.maxsize >> 31 else 16384
 _CPYTHON = sys.implementation.name == "cpython"
+if _CPYTHON:
+    from contextvars import Context
+    from functools import partial
 
 # What is raised where memory or threads end. A tuple that stands in the `except` itself is made
 # when that is reached, and then there may be no memory for it.
@@ -150,6 +153,8 @@ def start(fn, after=None):
     there is no thread to be had.
     """
     global _idle, _idle_count
+    if _CPYTHON:
+        fn = partial(Context().run, fn)  # which a new thread would have, too
     with lock:
         w = _idle
         if w is None or w.stack != _stack:

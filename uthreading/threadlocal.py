@@ -40,6 +40,13 @@ class local:
     if hasattr(_thread, "_local"):  # on MicroPython it is read-only
         __dict__ = property(lambda self: _space(self))
 
+        def __getattribute__(self, name):
+            # Before the `__getattr__` of a subclass; MicroPython has no such hook.
+            try:
+                return object.__getattribute__(self, name)
+            except AttributeError:
+                return local.__getattr__(self, name)
+
     def __new__(cls, *args, **kwargs):
         self = object.__new__(cls)
         object.__setattr__(self, "_made", (args, kwargs))
