@@ -8,7 +8,7 @@ chosen like any read, and what waits on it alone is found by the report of deadl
 
 from cspcore.buffered import OPEN
 from cspcore.channel import DEAD, WRITE, BaseChannel, in_order
-from cspcore.choice import End, refuse_other, title
+from cspcore.choice import End, WriteGuard, refuse_other, title
 from cspcore.life import Life
 
 
@@ -59,7 +59,8 @@ class Watch(BaseChannel):
 
 def watch(cout, users):
     """The Watch of a write end's channel, which serves users. Under the library's lock."""
-    return watch_of(cout.channel() if isinstance(cout, End) and cout.op == WRITE else None, users)
+    writes = isinstance(cout, End) and cout.op == WRITE and not isinstance(cout, WriteGuard)
+    return watch_of(cout.channel() if writes else None, users)
 
 
 def watch_of(ch, users):

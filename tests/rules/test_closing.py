@@ -153,9 +153,12 @@ async def test_immunity_counts():
 
 async def test_it_wants_a_write_end():
     ch = csp.Channel("c")
-    for wrong in (ch.read, ch, None, ch.write.alt_pending_write(1), csp.meeting.Barrier(1)):
-        with raises(TypeError):
+    barrier = csp.meeting.AltingBarrier.create(1)[0]
+    write = ch.write.alt_pending_write(1)
+    for wrong in (ch.read, ch, None, write, csp.meeting.Barrier(1), barrier):
+        with raises(TypeError) as e:
             Closed(wrong)  # pyright: ignore
+        assert str(e.value) == "a write end of a channel is expected"
 
 
 def test_a_network_that_waits_for_an_end_is_a_deadlock():
