@@ -24,11 +24,11 @@ def wait_for(aw, seconds):
 def wait_for_ms(aw, ms):
     """Awaited: the value of aw. If that takes longer than ms, cancels it and raises TimeoutError.
 
-    None or an infinite one is no limit; 0 or less is one try, without waiting. Returns when the
-    awaitable has ended, even if it delays its cancellation; if it completes all the same, by its
-    value or an exception of its own, that is the outcome. A cancelled wait_for cancels the
-    awaitable, likewise; if that completes all the same, the cancellation is raised at the task's
-    next await that suspends.
+    None or an infinite one is no limit, as a bare `await aw`; 0 or less is one try, without
+    waiting. Returns when the awaitable has ended, even if it delays its cancellation; if it
+    completes all the same, by its value or an exception of its own, that is the outcome. A
+    cancelled wait_for cancels the awaitable, likewise; if that completes all the same, the
+    cancellation is raised at the task's next await that suspends.
     """
     # Before anything begins: what is no number must not leave it behind.
     ms = None if ms in _ENDLESS else -int(min(-ms, 0) // 1)  # rounded up: never early
