@@ -1,8 +1,8 @@
-"""What a child of `os.fork()` has to forget: of all threads only the one that forked is in there.
+"""What CPython alone needs: contexts of threads, and what a child of `os.fork()` has to forget.
 
-That one holds `kept.lock` while it forks, so that what this guards is not half changed. Other
-locks of the library are made anew: who held them is gone. A program's own locks, and what else it
-has, are its own matter, as with `threading`. CPython alone has this module.
+Of all threads only the one that forked is in the child. That one holds `kept.lock` while it forks,
+so that what this guards is not half changed. Other locks of the library are made anew: who held
+them is gone. A program's own locks, and what else it has, are its own matter, as with `threading`.
 """
 
 import os
@@ -59,3 +59,13 @@ if hasattr(os, "register_at_fork"):  # Windows knows no fork
         after_in_parent=kept.lock.release,
         after_in_child=_in_child,
     )
+
+if sys.implementation.name == "cpython":
+    from contextvars import Context
+    from functools import partial
+
+    def _apart(job):
+        # A job for a kept thread, in an empty context as a new thread would have.
+        return partial(Context().run, job)
+
+    kept._apart = _apart

@@ -27,9 +27,6 @@ gc.collect()  # what compiling files has left is in the way of the next ones
 # Stack enough for an import: pool, from source, takes 12 KB with words of 32 bits, 40 KB with 64.
 _DEEP = 65536 if sys.maxsize >> 31 else 16384
 _CPYTHON = sys.implementation.name == "cpython"
-if _CPYTHON:
-    from contextvars import Context
-    from functools import partial
 
 # What is raised where memory or threads end. A tuple that stands in the `except` itself is made
 # when that is reached, and then there may be no memory for it.
@@ -45,6 +42,7 @@ _idle = None  # the worker that fell idle last; `below` leads to the others
 _idle_count = 0
 _count = 0
 _stack = 0  # the size now asked for; 0: the port's default
+_apart = None  # on CPython: see uthreading.fork
 _start_new_thread = _thread.start_new_thread
 # A thread must not load modules where nothing else (a GIL) makes that safe: they are loaded before
 # the first is started. An ESP32 has a GIL; and a heap below 512 KB has no room for all of them.
@@ -153,8 +151,8 @@ def start(fn, after=None):
     there is no thread to be had.
     """
     global _idle, _idle_count
-    if _CPYTHON:
-        fn = partial(Context().run, fn)  # which a new thread would have, too
+    if _apart is not None:
+        fn = _apart(fn)
     with lock:
         w = _idle
         if w is None or w.stack != _stack:
