@@ -57,4 +57,5 @@ class Ring:
 
     def clear(self):
         """Let go of all that is left."""
-        self._out = self._in
+        while not self.is_empty():
+            self.drop()

@@ -38,6 +38,7 @@ class Bell:
         self.first = self.last = None
         self.stamp = 0
         self.members = 0  # operations in a Parallel: see uapycsp.bridged_member
+        self.begins = False  # one of them takes its first step; the next must not overtake it
         self.read_from = None  # for them: the channel of a task's last read, and its stamp
         self.read_at = 0
         self.flag = None  # set by anybody, interrupts included
@@ -269,9 +270,10 @@ class ReadEnd(_TaskEnd):
     @coroutine
     def bridge_read(self):
         self._burst -= 1
-        if not self._burst:
+        if self._burst <= 0 and not bell.begins:
             self._burst = _BURST
             yield turn()
+        bell.begins = False
         ch = self._channel
         o = party = None
         with lock:
@@ -371,9 +373,10 @@ class WriteEnd(_TaskEnd):
     @coroutine
     def bridge_write(self, value):
         self._burst -= 1
-        if not self._burst:
+        if self._burst <= 0 and not bell.begins:
             self._burst = _BURST
             yield turn()
+        bell.begins = False
         ch = self._channel
         o = party = None
         with lock:

@@ -30,6 +30,7 @@ class Member(Process):
     def _operate(self, operation):
         bell.members += 1
         before = bell.read_at
+        bell.begins = True
         try:
             value = yield from operation
             once(value is not None if self._given is None else bell.read_at != before)

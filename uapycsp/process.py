@@ -649,18 +649,20 @@ async def _main(group, look):
 
 
 async def _end_all():
-    # Cancel what was spawned and still runs, and wait for its end.
+    # Cancel what was spawned and still runs, and wait for its end; it may wait for threads.
     global _all_ended
-    engine.unlisten()
     cancelled = None
-    while not alive.is_empty():
-        for p in alive.each():
-            p.cancel()
-        _all_ended = Join()
-        try:
-            await _parked(_all_ended)
-        except CancelledError as er:
-            cancelled = er
+    try:
+        while not alive.is_empty():
+            for p in alive.each():
+                p.cancel()
+            _all_ended = Join()
+            try:
+                await _parked(_all_ended)
+            except CancelledError as er:
+                cancelled = er
+    finally:
+        engine.unlisten()
     if cancelled is not None:
         raise cancelled
 

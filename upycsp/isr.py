@@ -128,6 +128,8 @@ class InterruptChannel(BufferedChannel):
                 self._left.drop()
                 if party is not None:
                     party.wake()
+            if self._writers is DEAD:
+                self._left.clear()  # it came in the moment of the poison
             self._refresh()
 
     def take(self):
@@ -161,9 +163,10 @@ class InterruptChannel(BufferedChannel):
 
     def _end(self, last):
         self.drain()
+        chain = BufferedChannel._end(self, last)
         if last is DEAD:
-            self._left.clear()
-        return BufferedChannel._end(self, last)
+            self._left.clear()  # not before: until now more may have come
+        return chain
 
 
 class Fed:
@@ -232,8 +235,8 @@ def _look(alarm):
     # In the timer thread.
     with lock:
         fed.pump()
-        if alarm.due is None and fed.first is not None:
-            alarm.start(_LOOK_MS)
+        if fed.first is not None:
+            _look_soon(_LOOK_MS)
 
 
 _alarm = Alarm(_look)

@@ -90,8 +90,12 @@ def __getattr__(attr):
         if attr not in ("clock", "waiting") and attr not in _attrs.values():
             raise AttributeError(attr)
         return _import(attr, attr)
+    return alone(_find, mod, attr)
+
+
+def _find(mod, attr):
     value = getattr(_import(mod, attr), attr)
-    globals()[attr] = value
+    globals()[attr] = value  # while no other thread adds a name
     return value
 
 

@@ -656,6 +656,22 @@ async def test_poison_and_close_with_values_of_interrupts():
         assert idle(ch)
 
 
+async def test_a_value_that_an_interrupt_leaves_in_the_moment_of_the_poison_is_dropped():
+    ch = Bridge("b", isr=3)
+    put = ch._left.put
+
+    def slow(value):  # it looked before the poison, and leaves its value after it
+        ch._left.put = put
+        ch.poison()
+        return put(value)
+
+    ch._left.put = slow
+    ch.from_isr(1)
+    ch.verify()
+    assert ch.queue_len() == 0 and ch.poisoned
+    assert not ch.from_isr(2)
+
+
 async def test_values_of_interrupts_come_before_those_of_writers():
     ch = Bridge("b", isr=3)
     writers = await waiting_writers(ch, (10,))

@@ -493,6 +493,20 @@ async def test_operations_in_a_parallel():
     assert idle(a, b, plain)
 
 
+async def test_operations_in_a_parallel_keep_their_order_however_many_came_before():
+    for shift in range(4):  # of 64 in a row that need not wait, one gives the others a turn
+        ch = Bridge("b", 4)
+        for _ in range(shift):
+            await ch.write("first")
+            await ch.read()
+        for k in range(0, 140, 2):
+            await ch.write(k)
+            await ch.write(k + 1)
+            assert await csp.Parallel(ch.read(), ch.read()) == [k, k + 1]
+            await csp.Parallel(ch.write(k), ch.write(k + 1))
+            assert [await ch.read(), await ch.read()] == [k, k + 1]
+
+
 async def test_an_operation_is_a_member_once():
     ch = Bridge("b")
     for op in ch.read(), ch.write(1):
@@ -1115,6 +1129,51 @@ def test_bridges_outlive_runs():
         t.join()
         if i and hasattr(asyncio, "new_event_loop"):
             asyncio.new_event_loop()
+    assert idle(ch)
+
+
+class Offered(csp.Guard):
+    alt = None
+
+    def enable(self, alt):
+        self.alt = alt
+        return False, None
+
+
+def test_threads_are_heard_until_a_run_has_ended():
+    ch = Bridge("b")
+    guard = Offered()
+    log = Log()
+
+    async def takes():
+        log.add(await ch.read())
+
+    async def chooses():
+        log.add((await csp.Alternative(guard).select())[1])
+
+    def hands():
+        ch.threads.write(7)
+        while not guard.alt.schedule(guard, 8) and log.count() < 2:
+            block_ms(1)
+
+    @csp.process
+    async def background():
+        tasks = [asyncio.create_task(takes()), asyncio.create_task(chooses())]
+        try:
+            await sleep_ms(3600000)
+        finally:  # nobody is waited for now but this one
+            t = Thread(hands)
+            for task in tasks:
+                await task
+            await t.join()
+
+    @csp.process
+    async def main():
+        csp.Spawn(background())
+        await until(lambda: ch.queue_len() == 1 and guard.alt is not None)
+
+    csp.run(main())
+    assert log.items() == [7, 8]
     assert idle(ch)
 
 
