@@ -99,13 +99,15 @@ async def test_what_nobody_would_hear_the_end_of_does_not_begin():
 
 
 async def eagerly(f):
-    """await f() in a task of its own, where tasks begin eagerly; how that task ended."""
+    """The value of f(), awaited in a task of its own, where tasks begin eagerly."""
     if not hasattr(asyncio, "eager_task_factory"):
         raise SkipTest("no task begins eagerly")
     loop = asyncio.get_running_loop()
     loop.set_task_factory(asyncio.eager_task_factory)
     try:
-        await asyncio.wait([loop.create_task(f())], timeout=60)
+        t = loop.create_task(f())
+        await asyncio.wait([t], timeout=60)
+        return t.result()
     finally:
         loop.set_task_factory(None)
 

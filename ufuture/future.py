@@ -91,8 +91,8 @@ class _Base:
 
         The callbacks are called in the order they were added, one that a callback adds after it,
         by whoever makes the future done and before that call returns; the waiting tasks go on
-        after that. An exception in a
-        callback goes to the loop's exception handler, an interrupt to the caller after the others.
+        after that. An exception in a callback goes to the loop's exception handler, an interrupt
+        to the caller after the others.
         """
         self._callbacks.append(f)
         if self._done and not self._calls:
