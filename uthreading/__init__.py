@@ -75,9 +75,12 @@ def alone(f, *args):
             _loader = None
 
 
-def _import(module, attr):
-    # By whichever thread needs it first.
-    return alone(__import__, module, globals(), None, (attr,), 1)
+def _find(module, attr):
+    value = __import__(module, globals(), None, (attr,), 1)
+    if module != attr:
+        value = getattr(value, attr)
+        globals()[attr] = value  # while no other thread adds a name
+    return value
 
 
 # Loads a name on first use: importing the package costs a kilobyte, not all of it. MicroPython
@@ -89,14 +92,8 @@ def __getattr__(attr):
     if mod is None:
         if attr not in ("clock", "waiting") and attr not in _attrs.values():
             raise AttributeError(attr)
-        return _import(attr, attr)
+        mod = attr
     return alone(_find, mod, attr)
-
-
-def _find(mod, attr):
-    value = getattr(_import(mod, attr), attr)
-    globals()[attr] = value  # while no other thread adds a name
-    return value
 
 
 # Without a GIL a thread must not load modules, nor add names to this one, beside the others:
