@@ -593,9 +593,16 @@ def run(*processes, clock=None):
     if clock is not None and (isinstance(clock, type) or not hasattr(clock, "run")):
         raise TypeError("the clock is no VirtualClock of this library")
     runs = (clock or engine).run
-    from uapycsp.watch import look  # not later, when there may be no memory for it
+    members = processes
+    try:
+        from uapycsp.watch import look  # not later, when there may be no memory for it
 
-    group = Parallel(*[as_process(p) for p in processes])
+        members = [as_process(p) for p in processes]
+        group = Parallel(*members)
+        members = None  # it is long, if they are many
+    except MemoryError as er:
+        forgo_all(members, 0, None, er)
+        raise
     if not hasattr(engine, "core"):
         engine.claim()
     alive.clear()
@@ -605,6 +612,9 @@ def run(*processes, clock=None):
     Composed.hearing = ()
     try:
         results = runs(_main(group, look), lambda: _abandon(group))
+    except MemoryError as er:
+        forgo_all(group.parts() or (), 0, None, er)  # the loop may have had none to begin
+        raise
     finally:
         if not alive.is_empty() and hasattr(engine, "drop_all"):
             _drop_all()

@@ -363,8 +363,7 @@ class Spawn(_plain.Spawn, Awaitable):
 
 def run(*processes, clock=None):
     """As upycsp's; also takes coroutines."""
-    runs = _plain.runner(clock)
-    return runs(Parallel(*[_as_process(p) for p in processes]), processes)
+    return _plain.run_all(processes, clock, Parallel, _as_process)
 
 
 run_CSP = CSP = run
@@ -381,7 +380,7 @@ def __getattr__(name):
         return __getattr__("closing").Closed
     if name in _SAME:
         return getattr(_upycsp, name)
-    raise AttributeError(name)
+    raise AttributeError("upycsp.aio is no package" if name == "__path__" else name)
 
 
 # Firmware that knows no __getattr__ in modules (Pycom's) gets them at once.

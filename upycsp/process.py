@@ -752,11 +752,25 @@ def run(*processes, clock=None):
     Raises what the first of them, or one spawned that nobody asked about, raised; DeadlockError
     when all wait for one another.
     """
-    runs = runner(clock)
-    return runs(Parallel(*[as_process(p) for p in processes]), processes)
+    return run_all(processes, clock, Parallel, as_process)
 
 
-def runner(clock):
+def run_all(processes, clock, Parallel, as_process):
+    """`run`, of what as_process and a class of Parallels make of the processes."""
+    members = processes
+    group = None
+    try:
+        runs = _runner(clock)
+        members = [as_process(p) for p in processes]
+        group = Parallel(*members)
+        members = None  # it is long, if they are many
+        return runs(group, processes)
+    except MemoryError as er:  # there may have been none to begin
+        forgo_all(members if group is None else group.parts() or (), 0, None, er)
+        raise
+
+
+def _runner(clock):
     """What runs a Parallel by a clock, or without one as watch.run_group."""
     if clock is None:
         return load("upycsp.watch").run_group  # not later, when there may be no memory for it

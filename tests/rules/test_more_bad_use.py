@@ -328,3 +328,11 @@ async def test_what_belongs_to_the_other_library_is_no_guard_and_no_member():
     assert str(e.value) == "%s can't use an end for %s" % users
     assert idle(mine) and idle(ch) and idle(buffered)
     assert calls.queue_len() == 0
+
+
+def test_what_is_no_package_says_so():
+    if LIB != "aio":
+        skip("it is one")
+    with raises(AttributeError) as e:
+        csp.__path__
+    assert str(e.value) == "upycsp.aio is no package"

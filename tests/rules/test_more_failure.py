@@ -1,5 +1,7 @@
 """Rules 4 and 5, further: members that are never started, and handles of what failed."""
 
+import sys
+
 import csp
 
 from rules_support import AWAITABLE, LIB, Log, idle, join, join_all, raises, skip, take, until
@@ -156,3 +158,29 @@ async def test_a_join_cancelled_after_the_end_does_not_hold_up_the_others():
     await b
     assert got == ["v"]
     assert idle(ch)
+
+
+def test_what_run_has_no_memory_to_begin_poisons_its_ends():
+    module = csp if LIB == "aio" else sys.modules[LIB + ".process"]
+    kept = csp.Parallel
+
+    class Scarce(csp.Parallel):
+        def __init__(self, *members):
+            raise MemoryError("none is left")
+
+    @csp.process
+    async def writes(cout):
+        await cout(1)
+
+    a, b, c = csp.Channel("a"), csp.Channel("b"), csp.Channel("c")
+    begun = csp.Channel("begun")
+    mixed: list = [writes(begun.write), None]
+    module.Parallel = Scarce
+    try:
+        with raises(MemoryError):
+            csp.run(writes(a.write), csp.Sequence(writes(b.write), writes(c.write)))
+        with raises(TypeError):
+            csp.run(*mixed)
+    finally:
+        module.Parallel = kept
+    assert a.poisoned and b.poisoned and c.poisoned and not begun.poisoned
