@@ -160,6 +160,11 @@ async def test_a_join_cancelled_after_the_end_does_not_hold_up_the_others():
     assert idle(ch)
 
 
+@csp.process
+async def writes(cout):
+    await cout(1)
+
+
 def test_what_run_has_no_memory_to_begin_poisons_its_ends():
     module = csp if LIB == "aio" else sys.modules[LIB + ".process"]
     kept = csp.Parallel
@@ -167,10 +172,6 @@ def test_what_run_has_no_memory_to_begin_poisons_its_ends():
     class Scarce(csp.Parallel):
         def __init__(self, *members):
             raise MemoryError("none is left")
-
-    @csp.process
-    async def writes(cout):
-        await cout(1)
 
     a, b, c = csp.Channel("a"), csp.Channel("b"), csp.Channel("c")
     begun = csp.Channel("begun")
@@ -184,3 +185,24 @@ def test_what_run_has_no_memory_to_begin_poisons_its_ends():
     finally:
         module.Parallel = kept
     assert a.poisoned and b.poisoned and c.poisoned and not begun.poisoned
+
+
+class ScarceClock:
+    """A clock that finds no memory before anything has begun."""
+
+    def run(self, coro, after=None):
+        coro.close()
+        raise MemoryError("none is left")
+
+    def run_group(self, group, processes):
+        raise MemoryError("none is left")
+
+
+def test_what_the_loop_has_no_memory_to_begin_poisons_its_ends():
+    a, b, c = csp.Channel("a"), csp.Channel("b"), csp.Channel("c")
+    scarce: dict = {"clock": ScarceClock()}
+    with raises(MemoryError):
+        csp.run(writes(a.write), csp.Sequence(writes(b.write), writes(c.write)), **scarce)
+    assert a.poisoned and b.poisoned and c.poisoned
+    d = csp.Channel("d")
+    assert csp.run(writes(d.write), take(d.read)) == [None, 1]

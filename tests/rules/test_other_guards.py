@@ -273,7 +273,7 @@ async def fill(a):
     return sent
 
 
-async def take(b, n):
+async def receive(b, n):
     """Receives n bytes, of which some may be on their way, and returns what came last."""
     last = b""
 
@@ -299,7 +299,7 @@ async def test_a_stream_that_is_full_is_waited_for():
     h = await posted(c, choose_of(csp.Alternative(c.read, writable)), 1)
     await settle()
     assert not h.done()
-    await take(b, sent)
+    await receive(b, sent)
     assert await join(h) == (writable, None)
     assert not watched() and idle(c)
     a.close()
@@ -318,7 +318,7 @@ async def test_who_waits_for_the_other_direction_of_a_stream_goes_on():
         assert await join(h2) == (d.read, 1)
         await settle()
         assert not h.done() and watched() == 1
-        await take(b, sent)
+        await receive(b, sent)
         if kept is readable:
             await settle()
             assert not h.done()
@@ -326,7 +326,7 @@ async def test_who_waits_for_the_other_direction_of_a_stream_goes_on():
         assert await join(h) == (kept, None)
         if kept is writable:
             b.send(b"x")
-        assert await take(a, 1) == b"x"
+        assert await receive(a, 1) == b"x"
         assert not watched() and idle(c) and idle(d)
     a.close()
     b.close()
@@ -364,10 +364,10 @@ async def test_a_stream_for_which_there_is_no_memory_is_not_polled():
         assert calls == [1, 1, 1, 1, -1]
         assert not watched() and idle(c)
         h = await posted(c, choose_of(csp.Alternative(c.read, guard)), 1)
-        await take(b, sent)
+        await receive(b, sent)
         b.send(b"x")
         assert await join(h) == (guard, None)
-        await take(a, 1)
+        await receive(a, 1)
     a.close()
     b.close()
 
