@@ -421,8 +421,13 @@ def test_samples_are_the_figures_of_the_runs(port):
 
 
 def test_no_communication_of_the_sequential_delta_allocates_in_upycsp():
-    rows, _ = rows_of("micropython", "commstime", "lib=upycsp", "api=plain", "delta=seq", "n=200",
-                      "runs=1")
+    # The watchdog's thread may be held up, and take its first frames while the bytes are counted:
+    # then once more. What a communication allocates shows each time.
+    for _ in range(5):
+        rows, _ = rows_of("micropython", "commstime", "lib=upycsp", "api=plain", "delta=seq",
+                          "n=200", "runs=1")
+        if rows[0]["bytes_per_op"] == 0:
+            break
     assert rows[0]["bytes_per_op"] == 0
 
 

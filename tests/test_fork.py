@@ -18,7 +18,7 @@ def forked(f):
     sys.stdout.flush()
     pid = os.fork()
     if not pid:
-        signal.alarm(20)  # instead of hanging
+        signal.alarm(120)  # instead of hanging
         f()
         sys.exit()
     assert os.waitpid(pid, 0)[1] == 0
@@ -56,7 +56,7 @@ for lib in (uthreading, __import__("threading")):
         me = lib.current_thread()
         pid = os.fork()
         if not pid:
-            signal.alarm(20)
+            signal.alarm(120)
             in_child(me)
             os._exit(0)
         ends.append(os.waitpid(pid, 0)[1])

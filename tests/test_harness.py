@@ -455,7 +455,7 @@ def test_a_death_between_two_functions_is_told_by_the_next(tmp_path):
         """
         import os, threading
         def test_a():
-            threading.Timer(0.2, os._exit, (7,)).start()
+            threading.Timer(2, os._exit, (7,)).start()
         def test_b():
             pass
         """,

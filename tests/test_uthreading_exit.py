@@ -105,7 +105,11 @@ class Odd(uthreading.Thread):
     def __hash__(self):
         return 1
 
+told = uthreading.Event()
+
 def work(ms):
+    if ms > 1:
+        told.wait()
     kept.sleep_ms(ms)
     print("done", ms)
 
@@ -115,6 +119,7 @@ for t in threads:
 while threads[1].is_alive():
     kept.sleep_ms(1)
 print([t is threads[0] for t in uthreading.enumerate() if t is not uthreading.main_thread()])
+told.set()
 """
     code, out, err, _ = run(name, script)
     assert (code, out) == (0, "done 1\n[True]\ndone 300\n"), out + err

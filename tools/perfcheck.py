@@ -32,7 +32,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 import commands  # noqa: E402
-from harness import interpreters  # noqa: E402
+from harness import interpreters, patience  # noqa: E402
 
 KEPT = ROOT / "benchmarks" / "instructions.json"
 WORSE = 1.03
@@ -162,9 +162,9 @@ def _valgrind(words, what, folder):
             "--fair-sched=yes"]
     # Hashes of CPython differ each time. The folder that a program runs in comes before
     # MICROPYPATH.
-    done = subprocess.run(tool + words, cwd=str(folder or ROOT),
-                          env=dict(interpreters.environment(), PYTHONHASHSEED="0"), text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
+    done = patience.run(tool + words, cwd=str(folder or ROOT),
+                        env=dict(interpreters.environment(), PYTHONHASHSEED="0"), text=True,
+                        stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
     found = re.findall(r"==(\d+)== I +refs: +([\d,]+)", done.stderr)
     if done.returncode or not found:
         raise Failed("main.py {} failed under valgrind: {}".format(

@@ -669,7 +669,7 @@ async def expects_broken(log, *members):
 async def test_the_first_exception_in_time_counts_also_if_the_last_member_raises():
     for first in range(3):
         ch = csp.Channel("c")
-        members = [breaks_after_poison(i, ch, i == first) for i in range(3)]
+        members = [breaks_in_turn(i, ch.read, i == first) for i in range(3)]
         with raises(Numbered) as e:
             await par(*members)
         assert e.value.args == (first,)
@@ -679,18 +679,14 @@ class Numbered(Exception):
     pass
 
 
-@csp.process(propagate=False)
-async def breaks_after_poison(number, ch, is_first):
-    if not is_first:
-        async for _ in ch.read:
+@csp.process
+async def breaks_in_turn(number, cin, is_first):
+    if is_first:
+        await until(lambda: cin.channel().queue_len() == 2)
+    else:
+        async for _ in cin:  # until the first one has failed, which poisons it
             pass
-        await settle()  # the first one ends before
-        raise Numbered(number)
-    try:
-        raise Numbered(number)
-    finally:
-        await until(lambda: ch.queue_len() == 2)
-        ch.poison()
+    raise Numbered(number)
 
 
 async def test_a_last_member_that_ends_by_poison_has_no_value():

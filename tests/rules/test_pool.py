@@ -110,7 +110,7 @@ async def test_so_many_values_are_worked_on_at_once():
     gates = Gates()
     h = csp.Spawn(Farm(gates.work, 3)(a.read, b.write))
     giver = csp.Spawn(give_from(a.write, range(5)))
-    await until(lambda: gates.began.count() == 3)
+    await until(lambda: gates.began.count() == 3 and a.queue_len() == 1)
     await settle()
     assert sorted(gates.began.items()) == [0, 1, 2] and a.queue_len() == 1
     gates.open.add(1)

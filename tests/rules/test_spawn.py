@@ -45,11 +45,8 @@ async def breaks(*ends):
 
 
 async def has_broken():
-    """Spawns a process that fails, and returns when it has, without asking its handle."""
-    ch = csp.Channel("c")
-    csp.Spawn(breaks(ch.read))
-    await until(lambda: ch.poisoned)
-    await settle()
+    """Spawns a process that fails, and returns when it has, without asking for its exception."""
+    await until(csp.Spawn(breaks(csp.Channel("c").read)).done)
 
 
 async def test_a_spawned_process_runs_in_the_background():

@@ -315,7 +315,9 @@ def in_time(clock, unit):
 
 
 def test_the_order_is_that_of_real_time():
-    assert in_time(VirtualClock(), HOUR_MS) == in_time(None, 40)
+    order = in_time(VirtualClock(), HOUR_MS)
+    # A thread may be held up for longer than the times differ: then once more, and slower.
+    assert any(in_time(None, unit) == order for unit in (40, 200, 1000))
 
 
 def test_a_network_takes_no_time_until_it_rests():
