@@ -1,5 +1,7 @@
 """Imports at odd times: uapycsp by a task of a loop that runs; all of upycsp before a thread."""
 
+import signal
+
 import pytest
 
 from test_bench import PORTS, ROOT, run
@@ -329,7 +331,10 @@ print(ended)
 """
 
 
-# Eight interpreters: how often it fails without the lock is a matter of luck, 5 to 60 in 100.
+# How often it fails without the lock is a matter of luck where little memory lets modules be
+# loaded late, 30 to 65 in 100; else bare threads fail each time. One crash is passed over:
+# MicroPython's collector, which stops no thread, may take the table of names from who loads, once
+# in thousands (docs/promises.md). Without the lock a third of the failures are crashes.
 @pytest.mark.parametrize("threads", (
     "_thread import start_new_thread as start",
     "uthreading import Thread\nstart = lambda f, args: Thread(target=f, args=args).start()"))
@@ -339,9 +344,13 @@ def test_several_threads_may_begin_their_first_runs_at_the_same_time(tmp_path, l
     word, wait = ("async ", "await ") if lib == "upycsp.aio" else ("", "")
     script.write_text(
         _FIRST_RUNS.format(root=str(ROOT), lib=lib, threads=threads, word=word, wait=wait))
-    for heap in (None, "400K") * 4:
+    crashes = 0
+    for heap in (None,) + ("400K",) * 8:
         found = run("micropython", str(script), heap=heap, limit=60)
-        assert found == (0, "[1225, 1225, 1225]\n", "")
+        if found[0] == -signal.SIGSEGV and crashes == 0:
+            crashes += 1
+        else:
+            assert found == (0, "[1225, 1225, 1225]\n", "")
 
 
 _THREADS_OF_ITS_OWN = """
