@@ -595,6 +595,45 @@ def test_a_choice_gets_no_attributes_by_being_used():
         assert list(alt.__dict__) == names
 
 
+def test_a_channel_gets_no_attributes_by_being_used():
+    # Nor may it: see above.
+    for kind in Channel, upycsp.BufferedChannel, upycsp.aio.Channel:
+        ch = kind("c")
+        names = list(ch.__dict__)
+        assert ch.read is ch.read and ch.write is ch.write
+        assert ch.read.channel() is ch.write.channel() is ch
+        assert not ch.poisoned
+        raises(AttributeError, lambda: ch.reads)
+        assert list(ch.__dict__) == names
+
+
+def test_of_two_ends_that_threads_make_at_the_same_moment_one_is_the_channel_s():
+    for name in "read", "write":
+        main = get_ident()
+        came = [False, False]
+        made = []
+
+        class Both(Channel):
+            def _slow(self, kind):
+                came[get_ident() == main] = True
+                until(lambda: all(came))  # each has seen that there is none
+                made.append(kind(self))
+                return made[-1]
+
+            def _read_end(self, _):
+                return self._slow(upycsp.channel.ReadEnd)
+
+            def _write_end(self, _):
+                return self._slow(upycsp.channel.WriteEnd)
+
+        ch = Both("c")
+        t, box = starts(lambda: getattr(ch, name))
+        end = getattr(ch, name)
+        t.join()
+        assert box == [end] and end in made and len(made) == 2
+        assert getattr(ch, name) is end
+
+
 # Too little memory
 
 

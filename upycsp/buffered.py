@@ -78,7 +78,12 @@ class BufferedChannel(Ends, BaseBufferedChannel):
 
     def __init__(self, name="", capacity=None, overflow="block", external=False, immunity=0):
         BaseBufferedChannel.__init__(self, name, capacity, overflow, external)
-        self._make_ends(immunity)
+        self._begin(immunity)
+
+    def __getattr__(self, name):
+        if name == "capacity":
+            return BaseBufferedChannel.__getattr__(self, name)
+        return Ends.__getattr__(self, name)
 
     def queue_len(self):
         """The number of operations that wait, of values buffered and given back."""

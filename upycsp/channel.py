@@ -184,13 +184,31 @@ class Ends:
     serves = "threads"
     _counted_ends = "upycsp.counted"
 
-    def _make_ends(self, immunity):
-        self.read = end = self._read_end(self)
-        end._me = NOBODY
-        self.write = end = self._write_end(self)
-        end._me = NOBODY
-        # An attribute even if it is None: later other threads may look into this object.
+    def _begin(self, immunity):
+        # All attributes stand here: later other threads may look into this object.
+        self._reads = self._writes = None
         self._life = None if immunity == 0 else self._new_life(immunity)
+
+    def __getattr__(self, name):
+        # The ends are made when they are first asked for. No properties: see BaseChannel.
+        if name == "read":
+            end = self._reads
+            return self._add(self._read_end(self)) if end is None else end
+        if name == "write":
+            end = self._writes
+            return self._add(self._write_end(self)) if end is None else end
+        if name == "poisoned":
+            return BaseChannel.__getattr__(self, name)
+        raise AttributeError(name)  # here: a thread's stack may have no room for one more call
+
+    def _add(self, end):
+        end._me = NOBODY
+        with lock:  # of what several threads make at once the first is the end
+            if end.op == WRITE:
+                self._writes = end = self._writes or end
+            else:
+                self._reads = end = self._reads or end
+        return end
 
     def _new_life(self, immunity):
         return load("cspcore.life").Life(immunity)
@@ -231,7 +249,7 @@ class Channel(Ends, BaseChannel):
 
     def __init__(self, name="", external=False, immunity=0):
         BaseChannel.__init__(self, name, external)
-        self._make_ends(immunity)
+        self._begin(immunity)
 
     def queue_len(self):
         """The number of operations that wait, and of values given back."""
