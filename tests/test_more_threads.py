@@ -634,6 +634,17 @@ def test_of_two_ends_that_threads_make_at_the_same_moment_one_is_the_channel_s()
         assert getattr(ch, name) is end
 
 
+def test_a_guard_may_ask_for_ends_when_it_is_enabled():
+    # Which it is under the lock.
+    ch = Channel("c")
+
+    class Own(Guard):
+        def enable(self, alt):
+            return ch.read.channel() is ch.write.channel(), "both"
+
+    assert Alternative(Own()).select()[1] == "both"
+
+
 # Too little memory
 
 

@@ -8,7 +8,7 @@
 An operation takes the lock once: partner? (buffer?) else queue; it waits and wakes without it.
 """
 
-from _thread import get_ident
+from _thread import allocate_lock, get_ident
 
 from cspcore.channel import (  # noqa: F401
     POISON,
@@ -26,6 +26,8 @@ from upycsp.wait import NOBODY, load, lock, own, wake_chain
 
 _READ = const(0)  # as cspcore's READ and WRITE, without looking them up in each operation
 _WRITE = const(1)
+
+making = allocate_lock()  # guards the making of ends; who holds `lock` may ask for one, too
 
 
 # cspcore's take and post are written out in the two calls here: CommsTime on one processor takes
@@ -203,7 +205,7 @@ class Ends:
 
     def _add(self, end):
         end._me = NOBODY
-        with lock:  # of what several threads make at once the first is the end
+        with making:  # of what several threads make at once the first is the end
             if end.op == WRITE:
                 self._writes = end = self._writes or end
             else:

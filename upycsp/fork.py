@@ -7,6 +7,7 @@ import os
 import sys
 from _thread import get_ident
 
+from upycsp.channel import making
 from upycsp.wait import lock, offers
 
 _process = sys.modules["upycsp.process"]  # the package has a function of this name
@@ -27,6 +28,9 @@ def _in_child():
 
 
 if hasattr(os, "register_at_fork"):  # Windows knows no fork
+    os.register_at_fork(
+        before=making.acquire, after_in_parent=making.release, after_in_child=making.release
+    )
     os.register_at_fork(
         before=lock.acquire, after_in_parent=lock.release, after_in_child=_in_child
     )
