@@ -188,16 +188,16 @@ class Ends:
 
     def _begin(self, immunity):
         # All attributes stand here: later other threads may look into this object.
-        self._reads = self._writes = None
+        self._cin = self._cout = None
         self._life = None if immunity == 0 else self._new_life(immunity)
 
     def __getattr__(self, name):
         # The ends are made when they are first asked for. No properties: see BaseChannel.
         if name == "read":
-            end = self._reads
+            end = self._cin
             return self._add(self._read_end(self)) if end is None else end
         if name == "write":
-            end = self._writes
+            end = self._cout
             return self._add(self._write_end(self)) if end is None else end
         if name == "poisoned":
             return BaseChannel.__getattr__(self, name)
@@ -207,9 +207,9 @@ class Ends:
         end._me = NOBODY
         with making:  # of what several threads make at once the first is the end
             if end.op == WRITE:
-                self._writes = end = self._writes or end
+                self._cout = end = self._cout or end
             else:
-                self._reads = end = self._reads or end
+                self._cin = end = self._cin or end
         return end
 
     def _new_life(self, immunity):
